@@ -1,0 +1,268 @@
+"""A recorded model: replays a cassette above the SDK, and records one through a live backend.
+
+What replays opens no socket, needs no key and imports no SDK. Recording wraps another backend; its bytes go
+to the file through `cassettes`, which this module alone calls.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from react_replay.backends.base import ChatBackend, Chunk
+from react_replay.backends.wired import WiredBackend
+from react_replay.cassettes.index import Index
+from react_replay.cassettes.miss import explain_miss
+from react_replay.cassettes.reading import Cassette, Recorded, read_cassette
+from react_replay.errors import CassetteError, CassetteMissing, ConfigurationError, did_you_mean
+from react_replay.messages import Completion, Request
+from react_replay.wire import (
+    Exchange,
+    completion_dict,
+    encode_event,
+    read_completion,
+    split_completion,
+)
+
+__all__ = ["MODES", "CassetteBackend"]
+
+MODES = ("none", "once", "new_episodes", "all")
+"""`none` only replays; `once` records where there is no file; `new_episodes` records what the file does not
+answer; `all` records everything anew."""
+
+SCRIPTED_URL = "https://scripted.invalid/v1/chat/completions"
+
+
+class CassetteBackend(ChatBackend):
+    """Answers from the cassette at `path`; what `record` allows is asked of `live` and kept.
+
+    `live=None` means `LiveBackend.from_env()` when something must be recorded. `metadata` goes into the
+    file. Raises `CassetteMissing`, `CassetteError` (unreadable, never overwritten) and `CassetteMiss`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        record: str = "none",
+        live: ChatBackend | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.record = _mode(record)
+        self._live = live
+        self._owned: ChatBackend | None = None
+        self._extra = dict(metadata or {})
+        self._new: list[Exchange] = []
+        self._saved = 0
+        self._asked = 0
+        self._lock = threading.Lock()
+        self._cassette = self._load()
+        replays = self._cassette is not None and self.record != "all"
+        self._index = Index(self._cassette.recorded if self._cassette and replays else ())
+        self._records = self.record in ("new_episodes", "all") or self._cassette is None
+        self.recorded_at = self._recording_time()
+        if self.recorded_at is not None:
+            at = self.recorded_at
+            self.clock = lambda: at
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The provenance in the file, or what was given for a new one."""
+        return self._cassette.metadata if self._cassette is not None else self._extra
+
+    @property
+    def unplayed(self) -> list[Recorded]:
+        """Recorded turns that were not asked for."""
+        return self._index.unplayed
+
+    @property
+    def live_calls(self) -> int:
+        """How many requests went to the live backend."""
+        return len(self._new)
+
+    def complete(self, request: Request) -> Completion:
+        request = Request.of(request)
+        if (turn := self._take(request)) is not None:
+            return turn.completion()
+        live = self._live_backend()
+        if isinstance(live, WiredBackend):
+            return live.complete(request, tap=self._keep)
+        return self._keep_reply(request, live.complete(request))
+
+    async def acomplete(self, request: Request) -> Completion:
+        request = Request.of(request)
+        if (turn := self._take(request)) is not None:
+            return turn.completion()
+        live = self._live_backend()
+        if isinstance(live, WiredBackend):
+            return await live.acomplete(request, tap=self._keep)
+        return self._keep_reply(request, await live.acomplete(request))
+
+    def stream(self, request: Request) -> Iterator[Chunk]:
+        request = Request.of(request)
+        if (turn := self._take(request)) is not None:
+            yield from _replayed(turn)
+            return
+        live = self._live_backend()
+        if isinstance(live, WiredBackend):
+            yield from live.stream(request, tap=self._keep)
+            return
+        kept: list[Chunk] = []
+        for chunk in live.stream(request):
+            kept.append(chunk)
+            yield chunk
+        self._keep(_streamed_exchange(request, kept))
+
+    async def astream(self, request: Request) -> AsyncIterator[Chunk]:
+        request = Request.of(request)
+        if (turn := self._take(request)) is not None:
+            for chunk in _replayed(turn):
+                yield chunk
+            return
+        live = self._live_backend()
+        if isinstance(live, WiredBackend):
+            async for chunk in live.astream(request, tap=self._keep):
+                yield chunk
+            return
+        kept: list[Chunk] = []
+        async for chunk in live.astream(request):
+            kept.append(chunk)
+            yield chunk
+        self._keep(_streamed_exchange(request, kept))
+
+    def flush(self) -> None:
+        """Write what was recorded since the last time; a session that recorded nothing writes nothing."""
+        with self._lock:
+            if len(self._new) == self._saved:
+                return
+            from react_replay.cassettes.writing import interaction_of, save
+
+            before: tuple[Mapping[str, Any], ...] = ()
+            if self._cassette is not None and self.record == "new_episodes":
+                before = self._cassette.interactions
+            interactions = [*before, *(interaction_of(exchange) for exchange in self._new)]
+            live = self._live_backend()
+            secrets = live.secrets if isinstance(live, WiredBackend) else ()
+            save(self.path, interactions, self._provenance(live), secrets=secrets)
+            self._saved = len(self._new)
+
+    def close(self) -> None:
+        """Flush, and close a live backend that was made here."""
+        try:
+            self.flush()
+        finally:
+            if self._owned is not None:
+                self._owned.close()
+                self._owned = self._live = None
+
+    def _load(self) -> Cassette | None:
+        try:
+            return read_cassette(self.path)
+        except CassetteMissing:
+            if self.record != "none":
+                return None
+            raise CassetteMissing(
+                f"there is no cassette at {self.path}, and the record mode is 'none'; check the path, or "
+                'record it with record="once" (--record once)',
+                path=str(self.path),
+            ) from None
+
+    def _recording_time(self) -> datetime | None:
+        kept = self._cassette.metadata if self._cassette and self.record != "all" else {}
+        if kept.get("recorded_at"):
+            try:
+                return datetime.fromisoformat(str(kept["recorded_at"]))
+            except ValueError as error:
+                raise CassetteError(
+                    f"the cassette {self.path} says recorded_at: {kept['recorded_at']!r}, which is no "
+                    "ISO 8601 time; mend it by hand",
+                    path=str(self.path),
+                ) from error
+        return datetime.now().astimezone().replace(microsecond=0) if self._records else None
+
+    def _take(self, request: Request) -> Recorded | None:
+        with self._lock:
+            self._asked += 1
+            asked = self._asked
+        turn = self._index.take(request)
+        if turn is None and not self._records:
+            known = self._index.knows(request)
+            raise explain_miss(
+                str(self.path), request, self._index.turns, turn=asked, known=known
+            )
+        return turn
+
+    def _live_backend(self) -> ChatBackend:
+        if self._live is None:
+            from react_replay.backends.live import LiveBackend
+
+            self._live = self._owned = LiveBackend.from_env()
+        return self._live
+
+    def _keep(self, exchange: Exchange) -> None:
+        with self._lock:
+            self._new.append(exchange)
+
+    def _keep_reply(self, request: Request, completion: Completion) -> Completion:
+        """Keep a reply that came without a wire, and read it as its replay will be read."""
+        raw = completion_dict(completion)
+        self._keep(_synthesised(request, (_json(raw),), "application/json"))
+        return read_completion(json.loads(_json(raw)))
+
+    def _provenance(self, live: ChatBackend) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        assert self.recorded_at is not None
+        kept = dict(self._cassette.metadata) if self._cassette and self.record != "all" else {}
+        wired = live.provenance if isinstance(live, WiredBackend) else {"origin": "scripted"}
+        facts = {
+            "recorded_at": self.recorded_at.isoformat(),
+            "recorder": f"react-replay {version('react-replay')}",
+            **wired,
+        }
+        return {**facts, **kept, **self._extra}
+
+
+def _mode(record: str) -> str:
+    mode = {"new": "new_episodes"}.get(record, record)
+    if mode not in MODES:
+        raise ConfigurationError(
+            f"unknown record mode {record!r}{did_you_mean(str(record), MODES)}; "
+            f"the modes are: {', '.join(MODES)}"
+        )
+    return mode
+
+
+def _replayed(turn: Recorded) -> Iterator[Chunk]:
+    if turn.streamed and turn.status < 400:
+        yield from turn.events()
+    else:
+        yield from split_completion(turn.completion())
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "replace")
+
+
+def _synthesised(
+    request: Request, chunks: tuple[bytes, ...], kind: str, **options: Any
+) -> Exchange:
+    """What an exchange with a backend without a wire would have been; the host says that it was none."""
+    return Exchange(
+        url=SCRIPTED_URL,
+        request_body=_json({**request.body(), **options}),
+        request_headers={"content-type": "application/json"},
+        response_headers={"content-type": kind},
+        chunks=chunks,
+    )
+
+
+def _streamed_exchange(request: Request, chunks: list[Chunk]) -> Exchange:
+    events = tuple(encode_event(chunk) for chunk in (*chunks, None))
+    return _synthesised(request, events, "text/event-stream", stream=True)

@@ -1,0 +1,199 @@
+"""Recorded exchanges as vcrpy's YAML that a person can review, written so that nothing is ever lost.
+
+An own emitter: libyaml's escapes every non-ASCII character, or leaves the block style for one emoji.
+A file is loaded back, by vcrpy too, before it takes the place of another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from react_replay.cassettes.reading import METADATA
+from react_replay.cassettes.redact import refuse_secrets, request_headers, response_headers, safe_url
+from react_replay.errors import CassetteError
+from react_replay.wire import Exchange
+
+__all__ = ["interaction_of", "render", "save"]
+
+# What YAML calls unprintable, and what would end a line inside a block.
+_SPECIAL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]"
+    "|[\U0001fffe\U0001ffff\U0002fffe-\U0002ffff\U0010fffe\U0010ffff]"
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+-]+)*\Z")
+_RESERVED = frozenset("null true false yes no on off y n nan inf".split())
+
+
+def interaction_of(exchange: Exchange) -> dict[str, Any]:
+    """An exchange in vcrpy's layout. Headers pass by allow-list; a JSON body is indented if lossless."""
+    body = b"".join(exchange.chunks)
+    response: dict[str, Any] = {
+        "body": {"string": _readable(body)},
+        "headers": response_headers(exchange.response_headers),
+        "status": {"code": exchange.status, "message": exchange.reason},
+    }
+    if len(exchange.chunks) > 1:
+        response[METADATA] = {"chunks": [len(chunk) for chunk in exchange.chunks]}
+    return {
+        "request": {
+            "body": _readable(exchange.request_body),
+            "headers": request_headers(exchange.request_headers),
+            "method": exchange.method,
+            "uri": safe_url(exchange.url),
+        },
+        "response": response,
+    }
+
+
+def _readable(body: bytes) -> str | bytes:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return body
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        value = json.loads(text)
+        same = text.strip() in _spellings(value)
+    except (ValueError, RecursionError):
+        return text
+    if not same:  # indenting would change a number's spelling, or lose a repeated key
+        return text
+    pretty = json.dumps(value, ensure_ascii=False, indent=2)
+    return _SPECIAL.sub(lambda found: _json_escape(found.group()), pretty)
+
+
+def _spellings(value: Any) -> Iterator[str]:
+    for separators, indent in (((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2)):
+        for ascii_only in (False, True):
+            yield json.dumps(
+                value, ensure_ascii=ascii_only, separators=separators, indent=indent
+            )
+
+
+def _json_escape(character: str) -> str:
+    return json.dumps(character)[1:-1]
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """A document of mappings, lists, texts, bytes, numbers, booleans and None as block YAML."""
+    return "".join(_block(document, 0)).lstrip("\n") + "\n"
+
+
+def _block(value: Any, depth: int) -> Iterator[str]:
+    pad = "\n" + "  " * depth
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield f"{pad}{_scalar(str(key))}:"
+            yield from _block(item, depth + 1)
+    elif isinstance(value, list) and all(isinstance(item, int) for item in value):
+        yield f" {json.dumps(value)}"
+    elif isinstance(value, list):
+        for item in value:
+            inner = "".join(_block(item, depth + 1))
+            first = "\n" + "  " * (depth + 1)
+            yield f"{pad}- {inner[len(first):]}" if inner.startswith(first) else f"{pad}-{inner}"
+    elif isinstance(value, str) and "\n" in value and _fits_block(value):
+        yield " " + _literal(value, depth)
+    else:
+        yield " " + _scalar(value)
+
+
+def _fits_block(text: str) -> bool:
+    return not _SPECIAL.search(text) and text[0] not in " \t\n" and text.strip("\n") != ""
+
+
+def _literal(text: str, depth: int) -> str:
+    body = text.rstrip("\n")
+    trailing = len(text) - len(body)
+    chomping = "-" if trailing == 0 else "" if trailing == 1 else "+"
+    pad = "  " * depth
+    lines = [pad + line if line else "" for line in body.split("\n")]
+    return "|" + chomping + "\n" + "\n".join(lines) + "\n" * max(trailing - 1, 0)
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return json.dumps(value)
+    if isinstance(value, bytes):
+        import base64
+
+        return f'!!binary "{base64.b64encode(value).decode()}"'
+    if isinstance(value, str):
+        if _PLAIN.match(value) and value.lower() not in _RESERVED:
+            return value
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair: no YAML scalar can hold it
+            return _scalar(value.encode("utf-8", "surrogatepass"))
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return '"' + _SPECIAL.sub(lambda found: _yaml_escape(found.group()), quoted) + '"'
+    if value == {}:
+        return "{}"
+    if value == []:
+        return "[]"
+    raise CassetteError(f"a cassette cannot hold a {type(value).__name__}")
+
+
+def _yaml_escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def save(
+    path: Path,
+    interactions: Sequence[Mapping[str, Any]],
+    metadata: Mapping[str, Any],
+    *,
+    secrets: Sequence[str] = (),
+) -> None:
+    """Write a cassette: checked, loaded back, synced, then put in place of the old one at once.
+
+    Raises `CassetteError`; the old file is then as it was.
+    """
+    document = {METADATA: dict(metadata), "interactions": list(interactions), "version": 1}
+    refuse_secrets(path, document, secrets)
+    text = render(document)
+    _check_readable(path, document, text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CassetteError(
+            f"the cassette {path} cannot be written: {error.strerror or error}", path=str(path)
+        ) from error
+
+
+def _check_readable(path: Path, document: Mapping[str, Any], text: str) -> None:
+    import yaml
+    from vcr.serialize import deserialize
+    from vcr.serializers import yamlserializer
+
+    loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if loaded != document:
+        raise CassetteError(
+            f"the recording for {path} does not survive YAML; nothing was written", path=str(path)
+        )
+    requests, _ = deserialize(text, yamlserializer)[:2]
+    if len(requests) != len(document["interactions"]):
+        raise CassetteError(f"vcrpy cannot read the recording for {path}", path=str(path))

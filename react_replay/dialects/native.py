@@ -1,0 +1,146 @@
+"""The native dialect: tools go out as `tools=`, calls come back as `tool_calls`, results as role `tool`.
+
+Interprets a completion; its reading (arguments, ids, vendor quirks) is `wire`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from react_replay.dialects.base import Answer, Dialect, History, Malformed, Opening, Outcome, ToolCalls
+from react_replay.messages import Completion, Flag, Message, Observation, ToolCall, ToolSpec
+from react_replay.wire import dump_arguments, read_arguments, read_completion
+
+__all__ = ["NativeDialect"]
+
+_LEAKS = ("<｜tool", "<|tool", "<｜DSML", "<tool_call>", "<|channel|>")  # noqa: RUF001
+
+
+class NativeDialect(Dialect):
+    """OpenAI's tool calling, as DeepSeek and most local servers speak it."""
+
+    name = "native"
+
+    def open(self, question: str, *, tools: Sequence[ToolSpec], system: str | None = None) -> Opening:
+        messages: list[Message] = [] if system is None else [{"role": "system", "content": system}]
+        messages.append({"role": "user", "content": question})
+        # An empty `tools` is an error to some servers, so it is left out.
+        options = {"tools": [tool.to_wire() for tool in tools]} if tools else {}
+        return Opening(messages=tuple(messages), options=options)
+
+    def parse(self, completion: Completion, tools: Sequence[ToolSpec] = ()) -> Outcome:
+        text = completion.content or ""
+        if completion.tool_calls:
+            flags: list[str] = []
+            names = {tool.name for tool in tools}
+            calls = tuple(_named(call, names, flags) for call in completion.tool_calls)
+            thought = text.strip() or completion.reasoning
+            return ToolCalls(calls=calls, thought=thought, flags=tuple(flags), kept=text)
+        if any(mark in text for mark in _LEAKS):
+            return self._parse_leaked(completion, tools)
+        if completion.finish_reason in ("tool_calls", "function_call"):
+            return Malformed(
+                reason="finish_reason announces tool calls, but the reply holds none",
+                thought=text,
+                kept=text,
+            )
+        return Answer(answer=text, thought=completion.reasoning, kept=text)
+
+    def _parse_leaked(self, completion: Completion, tools: Sequence[ToolSpec]) -> Outcome:
+        """Text with the special tokens of a template: a call that the server did not recognise."""
+        from react_replay.dialects.markup import clean_reply
+
+        text = completion.content or ""
+        cleaned = clean_reply(text)
+        if cleaned.calls:
+            return ToolCalls(
+                calls=cleaned.calls,
+                thought=completion.reasoning,
+                flags=(Flag.LEAKED_MARKUP,),
+                kept=cleaned.text,
+            )
+        if not cleaned.text.strip():
+            return Malformed(
+                reason="the reply holds only special tokens of the chat template",
+                flags=(Flag.LEAKED_MARKUP,),
+            )
+        return Answer(
+            answer=cleaned.text,
+            thought=completion.reasoning,
+            flags=(Flag.LEAKED_MARKUP,) if cleaned.text != text else (),
+            kept=cleaned.text,
+        )
+
+    def assistant(self, completion: Completion, outcome: Outcome) -> Message:
+        content = completion.content if outcome.kept == completion.content else outcome.kept
+        message: Message = {"role": "assistant", "content": content or ""}
+        if completion.reasoning and outcome.calls:
+            # DeepSeek's thinking mode wants it back once tools were called, and ignores it otherwise.
+            message["reasoning_content"] = completion.reasoning
+        if outcome.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.written or _spelled(call)},
+                }
+                for call in outcome.calls
+            ]
+        return message
+
+    def render(self, observations: Sequence[Observation]) -> list[Message]:
+        return [
+            {"role": "tool", "tool_call_id": seen.call.id, "content": seen.text}
+            for seen in observations
+        ]
+
+    def pending(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> History:
+        kept = tuple(messages)
+        ids = [
+            call.get("id") or ""
+            for message in kept
+            if message.get("role") == "assistant"
+            for call in message.get("tool_calls") or ()
+        ]
+        end = len(kept)
+        while end and kept[end - 1].get("role") == "tool":
+            end -= 1
+        last = kept[end - 1] if end else {}
+        if last.get("role") != "assistant" or not last.get("tool_calls"):
+            return History(messages=kept, ids=tuple(ids))
+        raw = {"choices": [{"message": last, "finish_reason": "tool_calls"}]}
+        completion = read_completion(raw)
+        answered = [message.get("tool_call_id") for message in kept[end:]]
+        calls = self.parse(completion, tools).calls
+        open_calls = tuple(call for call in calls if call.id not in answered)
+        return History(
+            messages=kept, ids=tuple(ids), calls=open_calls, completion=completion
+        )
+
+    def mend(self, reason: str) -> Message:
+        return {
+            "role": "user",
+            "content": f"Your last reply could not be used: {reason}. "
+            "Call a tool, or write your final answer as plain text.",
+        }
+
+
+def _named(call: ToolCall, names: set[str], flags: list[str]) -> ToolCall:
+    """The call under a known tool's name where only decoration hides it; otherwise as it is."""
+    name = call.name
+    if name in names or not names:
+        return call
+    bare = name.split("<|", 1)[0].strip().strip("`\"'")
+    for candidate in (bare, bare.removeprefix("functions."), bare.rsplit(".", 1)[-1]):
+        if candidate in names:
+            flags.append(Flag.RENAMED_TOOL)
+            return replace(call, name=candidate)
+    return call
+
+
+def _spelled(call: ToolCall) -> str:
+    """Arguments that came without a spelling of their own: always a JSON object in the history."""
+    if isinstance(call.arguments, str):
+        return read_arguments(call.arguments).text
+    return dump_arguments(call.arguments)

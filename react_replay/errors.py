@@ -1,0 +1,117 @@
+"""Every exception that this package raises. Imports nothing; holds no logic but the wording.
+
+    ReactReplayError
+    ├── BackendError          the provider failed: an agent's run ends as `backend_error`
+    ├── ConfigurationError    we were set up wrongly: no key, an unknown dialect or tool
+    ├── ToolDefinitionError   a function that cannot be offered as a tool
+    ├── CalculatorError       an expression that the calculator refuses
+    ├── LiveCallRefused       a guarded test tried to reach a model
+    ├── ScriptExhausted       a scripted backend has no reply left
+    └── CassetteError         a cassette cannot be read or written
+        ├── CassetteMissing   it is not there
+        └── CassetteMiss      it is there, but holds no answer to this request
+
+A model's bad output is none of these: it is data, and goes back to the model as an observation.
+All but `BackendError` are our own side's mistakes, so they leave `Agent.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = [
+    "BackendError",
+    "CalculatorError",
+    "CassetteError",
+    "CassetteMiss",
+    "CassetteMissing",
+    "ConfigurationError",
+    "LiveCallRefused",
+    "ReactReplayError",
+    "ScriptExhausted",
+    "ToolDefinitionError",
+    "did_you_mean",
+]
+
+
+class ReactReplayError(Exception):
+    """The root: `except ReactReplayError` catches whatever this package raises on purpose."""
+
+
+class BackendError(ReactReplayError):
+    """The provider failed or answered with something that is no completion.
+
+    `status` is the HTTP status where there was one; `partial` is the text that had arrived.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, partial: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.partial = partial
+
+
+class ConfigurationError(ReactReplayError):
+    """A setting is missing or wrong; the text names it and says what to set."""
+
+
+class ToolDefinitionError(ConfigurationError):
+    """A function or a registration that no model could call; the text says what it lacks."""
+
+
+class CalculatorError(ReactReplayError):
+    """An expression that the calculator refuses; the text is one line and says what to write."""
+
+
+class LiveCallRefused(ReactReplayError):
+    """A request reached a `GuardBackend`: this test may not talk to a model."""
+
+
+class ScriptExhausted(ReactReplayError):
+    """A `ScriptedBackend` was asked once more than it has replies."""
+
+
+class CassetteError(ReactReplayError):
+    """A cassette cannot be read or written; `path` names it, the text says where and why."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class CassetteMissing(CassetteError):
+    """There is no cassette at `path`, and the record mode does not allow to make one."""
+
+
+class CassetteMiss(CassetteError):
+    """The cassette holds no unused answer to a request.
+
+    `turn` is the request's number in this session, from 1; `nearest` the number of the recorded turn
+    that is most alike, from 1 (None in an empty cassette); `differing` the first path that differs,
+    such as `messages[3].content`; `expected` and `actual` what stands there, recorded and now.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str = "",
+        turn: int = 0,
+        nearest: int | None = None,
+        differing: str = "",
+        expected: object = None,
+        actual: object = None,
+    ) -> None:
+        super().__init__(message, path=path)
+        self.turn = turn
+        self.nearest = nearest
+        self.differing = differing
+        self.expected = expected
+        self.actual = actual
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` where a known name is close to `name`, else the empty string."""
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,175 @@
+"""The values that pass between the loop, a dialect, a backend and a tool.
+
+Messages themselves stay the wire's own dicts, so that what is documented by the API is what is sent,
+recorded and compared. Nothing here parses provider output (that is `wire`) and nothing here does IO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from react_replay.errors import ConfigurationError
+
+__all__ = [
+    "Completion",
+    "Flag",
+    "Message",
+    "Observation",
+    "Request",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
+]
+
+Message: TypeAlias = dict[str, Any]
+"""One chat message in the wire's shape: `{"role": ..., "content": ..., ...}`."""
+
+
+class Flag:
+    """What was odd about a reply but could be read without a guess. Plain strings, stable."""
+
+    AMBIGUOUS = "ambiguous"  # an action and an answer in one reply; the first in order counts
+    DOUBLE_ENCODED = "double_encoded"  # arguments were JSON inside a JSON string
+    IMPLICIT_ANSWER = "implicit_answer"  # an answer without its label
+    INVENTED_OBSERVATION = "invented_observation"  # the model wrote the tool's result itself; cut
+    LEAKED_MARKUP = "leaked_markup"  # special tokens of the model's template in its text
+    LEGACY_CALL = "legacy_function_call"  # `function_call` instead of `tool_calls`
+    LYING_FINISH = "finish_reason_mismatch"  # finish_reason contradicts the reply
+    RENAMED_ID = "renamed_id"  # a call id was missing or used before
+    RENAMED_TOOL = "renamed_tool"  # `functions.search` or `search<|channel|>` read as `search`
+    REPAIRED = "repaired"  # the payload was not quite JSON; what it says is beyond doubt
+    TRAILING_TEXT = "trailing_text"  # text after the payload, ignored
+    TRUNCATED = "truncated"  # the provider cut the reply
+    UNFINISHED = "unfinished"  # a stream that ended without finish_reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call that the model asked for.
+
+    `arguments` is a dict, or the raw text that a text dialect read where its payload is no JSON object;
+    the toolbox binds such text to the tool's one parameter. A call whose arguments could not be read
+    has `error` set: it is never run, and the error is its observation. `written` is the model's own
+    spelling of them where it is a JSON object, for the history.
+    """
+
+    name: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+    id: str = ""
+    error: str = ""
+    written: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What came of a call: `text` is what the model is told, `arguments` what the tool was given."""
+
+    call: ToolCall
+    text: str
+    ok: bool = True
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them; adds up with `+`."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """One reply of the model, read but not interpreted.
+
+    `content` is None where the message had none. `raw` is the provider's own `chat.completion` dict
+    (for a stream: the folded one), untouched. `finish_reason` is None where a stream broke off.
+    """
+
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    id: str = ""
+    reasoning: str = ""
+    refusal: str = ""
+    flags: tuple[str, ...] = ()
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a dialect tells the model of a tool: `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+    def to_wire(self) -> dict[str, Any]:
+        """The entry of a request's `tools` list."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": dict(self.parameters),
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Mapping[str, Any]):
+    """One request to a model: messages and options (`tools`, `stop`, `temperature`, ...).
+
+    `messages` may be a view of a growing log: read it, do not keep a changed copy in it. A request reads
+    like the JSON body that it stands for (`request["messages"]`); `body()` is that body, free to change.
+    """
+
+    messages: Sequence[Message]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: Request | Mapping[str, Any]) -> Request:
+        """A request from a request or from a JSON body with `messages`."""
+        if isinstance(request, Request):
+            return request
+        options = dict(request)
+        messages = options.pop("messages", None)
+        if not isinstance(messages, Sequence) or isinstance(messages, str):
+            raise ConfigurationError(
+                f"a request needs a list of `messages`, got {type(messages).__name__}; "
+                'write {"messages": [{"role": "user", "content": "..."}]}'
+            )
+        return cls(messages, options)
+
+    def body(self) -> dict[str, Any]:
+        """The JSON body: a new dict and a new list; the message dicts are shared."""
+        return {**self.options, "messages": list(self.messages)}
+
+    def __getitem__(self, key: str) -> Any:
+        return self.messages if key == "messages" else self.options[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield "messages"
+        yield from self.options
+
+    def __len__(self) -> int:
+        return 1 + len(self.options)

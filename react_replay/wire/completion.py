@@ -1,0 +1,192 @@
+"""The provider's `chat.completion` dict, read into a `Completion`, and back. No HTTP and no streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from react_replay.errors import BackendError
+from react_replay.messages import Completion, Flag, ToolCall, Usage
+from react_replay.wire.arguments import dump_arguments, excerpt, read_arguments
+
+__all__ = ["completion_dict", "read_completion", "read_usage"]
+
+
+def read_completion(raw: Mapping[str, Any]) -> Completion:
+    """Read a `chat.completion` body. Raises `BackendError` where it is none.
+
+    Ids are kept byte for byte; a missing one stays empty, the loop gives it a name.
+    """
+    if not isinstance(raw, Mapping):
+        raise BackendError(f"the provider sent {type(raw).__name__}, not a chat.completion object")
+    choices = raw.get("choices")
+    if not choices or not isinstance(choices, list) or not isinstance(choices[0], Mapping):
+        raise BackendError(*_no_choice(raw))
+    choice = choices[0]
+    message = choice.get("message")
+    finish = choice.get("finish_reason")
+    finish = finish if isinstance(finish, str) and finish else None
+    if not isinstance(message, Mapping):
+        # A choice without a message is an empty reply, not a broken connection.
+        message = {}
+    flags: list[str] = []
+    calls = _read_calls(message, flags)
+    # A body that arrived whole has ended; what a missing reason means is plain from what it holds.
+    finish = finish or ("tool_calls" if calls else "stop")
+    if finish == "length":
+        flags.append(Flag.TRUNCATED)
+    if bool(calls) != (finish in ("tool_calls", "function_call")) and finish in (
+        "stop",
+        "tool_calls",
+        "function_call",
+    ):
+        flags.append(Flag.LYING_FINISH)
+    return Completion(
+        content=_text(message.get("content")),
+        tool_calls=calls,
+        finish_reason=finish,
+        usage=read_usage(raw.get("usage")),
+        model=_string(raw.get("model")),
+        id=_string(raw.get("id")),
+        reasoning=_text(message.get("reasoning_content") or message.get("reasoning")) or "",
+        refusal=_text(message.get("refusal")) or "",
+        flags=tuple(flags),
+        raw=raw,
+    )
+
+
+def _no_choice(raw: Mapping[str, Any]) -> tuple[str]:
+    error = raw.get("error")
+    if error:
+        text = error.get("message") if isinstance(error, Mapping) else error
+        code = f" (code {error['code']!r})" if isinstance(error, Mapping) and "code" in error else ""
+        return (f"the provider answered with an error{code}: {str(text)[:500]}",)
+    return (f"the provider's answer holds no choice: {excerpt(str(dict(raw)), 200)}",)
+
+
+def _read_calls(message: Mapping[str, Any], flags: list[str]) -> tuple[ToolCall, ...]:
+    entries = message.get("tool_calls")
+    if not isinstance(entries, list):
+        entries = []
+    legacy = message.get("function_call")
+    if not entries and isinstance(legacy, Mapping):
+        flags.append(Flag.LEGACY_CALL)
+        entries = [{"function": legacy}]
+    return tuple(_read_call(entry, flags) for entry in entries)
+
+
+def _read_call(entry: Any, flags: list[str]) -> ToolCall:
+    if not isinstance(entry, Mapping):
+        return ToolCall(name="", error=f"a tool call must be an object, got {type(entry).__name__}")
+    function = entry.get("function")
+    if not isinstance(function, Mapping):
+        # Some local servers leave the wrapper out.
+        function = entry
+    identity = entry.get("id")
+    arguments = read_arguments(function.get("arguments"))
+    flags += arguments.flags
+    error = arguments.error
+    if arguments.cut:
+        flags.append(Flag.TRUNCATED)
+    name = function.get("name")
+    if not isinstance(name, str) or not name.strip():
+        name, error = "", error or "the call names no tool"
+    return ToolCall(
+        name=name,
+        arguments=arguments.value,
+        id=identity if isinstance(identity, str) else "",
+        error=error,
+        written=arguments.text,
+    )
+
+
+def read_usage(raw: Any) -> Usage:
+    """Token counts of OpenAI's and DeepSeek's spelling; whatever is missing or odd is 0."""
+    if not isinstance(raw, Mapping):
+        return Usage()
+    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
+    prompt_details = raw.get("prompt_tokens_details")
+    completion_details = raw.get("completion_tokens_details")
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=_count(raw, "total_tokens") or prompt + completion,
+        cached_tokens=_count(prompt_details, "cached_tokens")
+        or _count(raw, "prompt_cache_hit_tokens"),
+        reasoning_tokens=_count(completion_details, "reasoning_tokens"),
+    )
+
+
+def _count(raw: Any, name: str) -> int:
+    value = raw.get(name) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _text(value: Any) -> str | None:
+    """Text as it stands, or the text parts of a content list joined; None where there is neither."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        parts = [
+            part if isinstance(part, str) else part.get("text")
+            for part in value
+            if isinstance(part, (str, Mapping))
+        ]
+        return "".join(part for part in parts if isinstance(part, str))
+    return None
+
+
+def completion_dict(completion: Completion) -> dict[str, Any]:
+    """A `chat.completion` dict for a completion that came without one (a scripted reply)."""
+    if completion.raw:
+        return dict(completion.raw)
+    message: dict[str, Any] = {"role": "assistant", "content": completion.content}
+    if completion.reasoning:
+        message["reasoning_content"] = completion.reasoning
+    if completion.refusal:
+        message["refusal"] = completion.refusal
+    if completion.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments
+                    if isinstance(call.arguments, str)
+                    else dump_arguments(call.arguments),
+                },
+            }
+            for call in completion.tool_calls
+        ]
+    body: dict[str, Any] = {
+        "id": completion.id,
+        "object": "chat.completion",
+        "created": 0,
+        "model": completion.model,
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": completion.finish_reason}
+        ],
+    }
+    usage = completion.usage
+    if usage != Usage():
+        body["usage"] = {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "total_tokens": usage.total_tokens,
+            **(
+                {"prompt_tokens_details": {"cached_tokens": usage.cached_tokens}}
+                if usage.cached_tokens
+                else {}
+            ),
+            **(
+                {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
+                if usage.reasoning_tokens
+                else {}
+            ),
+        }
+    return body

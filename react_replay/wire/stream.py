@@ -1,0 +1,266 @@
+"""Streams: bytes to server-sent events, chunks to one completion, and a completion to chunks.
+
+Folding is by rule, never by trust in `index`: servers leave it out, always send 0, or let it drift.
+A fold does not depend on how the bytes or the deltas were cut.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from react_replay.errors import BackendError
+from react_replay.messages import Completion, Flag
+from react_replay.wire.completion import completion_dict, read_completion
+
+__all__ = ["EventDecoder", "StreamFold", "decode_events", "encode_event", "fold", "split_completion"]
+
+
+class EventDecoder:
+    """Server-sent events from bytes cut anywhere, also inside a character. `feed` yields each `data`."""
+
+    def __init__(self) -> None:
+        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line: list[str] = []
+        self._data: list[str] = []
+        self._after_cr = False
+
+    def feed(self, piece: bytes, *, final: bool = False) -> Iterator[str]:
+        text = self._text.decode(piece, final)
+        if text and self._after_cr and text[0] == "\n":
+            text = text[1:]
+        if text:
+            self._after_cr = text[-1] == "\r"
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for number, part in enumerate(lines):
+            self._line.append(part)
+            if number < len(lines) - 1:
+                yield from self._end_of_line()
+        if final:
+            yield from self._end_of_line()
+            yield from self._end_of_event()
+
+    def _end_of_line(self) -> Iterator[str]:
+        line = "".join(self._line)
+        self._line.clear()
+        if not line:
+            yield from self._end_of_event()
+        elif line.startswith("data:"):
+            self._data.append(line[5:].removeprefix(" "))
+
+    def _end_of_event(self) -> Iterator[str]:
+        if self._data:
+            data = "\n".join(self._data)
+            self._data.clear()
+            yield data
+
+
+def decode_events(pieces: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The chunk objects of a stream's body, up to `[DONE]`. Raises `BackendError` on what is no JSON."""
+    decoder = EventDecoder()
+    for piece in pieces:
+        for data in decoder.feed(piece):
+            if data.strip() == "[DONE]":
+                return
+            yield _chunk(data)
+    for data in decoder.feed(b"", final=True):
+        if data.strip() == "[DONE]":
+            return
+        yield _chunk(data)
+
+
+def _chunk(data: str) -> dict[str, Any]:
+    try:
+        chunk = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BackendError(f"the stream holds an event that is no JSON: {ascii(data[:120])}") from error
+    if not isinstance(chunk, dict):
+        raise BackendError(f"the stream holds an event that is no object: {ascii(data[:120])}")
+    return chunk
+
+
+def encode_event(chunk: Mapping[str, Any] | None) -> bytes:
+    """One chunk as a server-sent event; None is the closing `[DONE]`."""
+    data = "[DONE]" if chunk is None else json.dumps(chunk, ensure_ascii=False, separators=(",", ":"))
+    return f"data: {data}\n\n".encode("utf-8", "replace")
+
+
+class StreamFold:
+    """Chunks of a `chat.completion.chunk` stream, folded into one completion as they come.
+
+    `add` returns the chunk's new text, for display. `result` may be asked at any time.
+    """
+
+    def __init__(self) -> None:
+        self._head: dict[str, Any] = {}
+        self._content: list[str] | None = None
+        self._extra: dict[str, list[str]] = {}
+        self._calls: list[dict[str, Any]] = []
+        self._by_index: dict[int, dict[str, Any]] = {}
+        self._legacy: dict[str, str] = {}
+        self._finish: str | None = None
+        self._usage: Any = None
+
+    @property
+    def text(self) -> str:
+        """The content so far."""
+        return "".join(self._content or ())
+
+    def add(self, chunk: Mapping[str, Any]) -> str:
+        """Take one chunk. Raises `BackendError` on an error event, with the text so far in `partial`."""
+        if chunk.get("error"):
+            try:
+                read_completion({"error": chunk["error"]})
+            except BackendError as error:
+                error.partial = self.text
+                raise
+        for name in ("id", "created", "model", "system_fingerprint", "service_tier"):
+            if chunk.get(name):
+                self._head.setdefault(name, chunk[name])
+        if chunk.get("usage"):
+            self._usage = chunk["usage"]
+        choices = chunk.get("choices")
+        if not isinstance(choices, list):
+            return ""
+        new = ""
+        for choice in choices:
+            # We ask for one choice; a stream of several interleaves them, and the first is the reply.
+            if isinstance(choice, Mapping) and not choice.get("index"):
+                new += self._add_choice(choice)
+        return new
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> str:
+        finish = choice.get("finish_reason")
+        if isinstance(finish, str) and finish:
+            self._finish = finish
+        delta = choice.get("delta")
+        if delta is None:
+            delta = choice.get("message")
+        if not isinstance(delta, Mapping):
+            return ""
+        for name in ("reasoning_content", "reasoning", "refusal"):
+            if isinstance(delta.get(name), str) and delta[name]:
+                self._extra.setdefault(name, []).append(delta[name])
+        for entry in delta.get("tool_calls") or ():
+            if isinstance(entry, Mapping):
+                self._add_call(entry)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, Mapping):
+            for name in ("name", "arguments"):
+                self._legacy[name] = self._legacy.get(name, "") + (legacy.get(name) or "")
+        content = delta.get("content")
+        if not isinstance(content, str):
+            return ""
+        if self._content is None:
+            self._content = []
+        self._content.append(content)
+        return content
+
+    def _add_call(self, entry: Mapping[str, Any]) -> None:
+        function = entry.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        call = self._call_for(entry, function)
+        if entry.get("id") and not call["id"]:
+            call["id"] = entry["id"]
+        name = function.get("name")
+        if isinstance(name, str) and name and name != call["name"]:
+            call["name"] += name
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            call["arguments"].append(arguments)
+        elif isinstance(arguments, dict):
+            call["arguments"].append(json.dumps(arguments, ensure_ascii=False))
+
+    def _call_for(self, entry: Mapping[str, Any], function: Mapping[str, Any]) -> dict[str, Any]:
+        """The open call that a piece belongs to: by id, then by index, then the last one."""
+        identity, index = entry.get("id"), entry.get("index")
+        known = self._by_index.get(index) if isinstance(index, int) else None
+        if identity:
+            if known is not None and known["id"] in ("", identity):
+                return known
+            for call in self._calls:
+                if call["id"] == identity and known is None and not isinstance(index, int):
+                    return call
+        elif known is not None:
+            return known
+        elif self._calls and not function.get("name"):
+            return self._calls[-1]
+        opened: dict[str, Any] = {"id": "", "name": "", "arguments": []}
+        self._calls.append(opened)
+        if isinstance(index, int):
+            self._by_index[index] = opened
+        return opened
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `chat.completion` dict that the same reply, unstreamed, would have been."""
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": None if self._content is None else self.text,
+        }
+        for name, parts in self._extra.items():
+            message[name] = "".join(parts)
+        if self._calls:
+            message["tool_calls"] = [
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                }
+                for call in self._calls
+            ]
+        if self._legacy:
+            message["function_call"] = self._legacy
+        head = dict(self._head)
+        folded: dict[str, Any] = {"id": head.pop("id", ""), "object": "chat.completion", **head}
+        folded["choices"] = [{"index": 0, "message": message, "finish_reason": self._finish}]
+        if self._usage is not None:
+            folded["usage"] = self._usage
+        return folded
+
+    def result(self) -> Completion:
+        completion = read_completion(self.to_dict())
+        if self._finish is None:
+            flags = (*completion.flags, Flag.UNFINISHED)
+            return replace(completion, finish_reason=None, flags=flags)
+        return completion
+
+
+def fold(chunks: Iterable[Mapping[str, Any]]) -> Completion:
+    """One completion from the chunks of a stream."""
+    folding = StreamFold()
+    for chunk in chunks:
+        folding.add(chunk)
+    return folding.result()
+
+
+def split_completion(completion: Completion, *, size: int = 16) -> Iterator[dict[str, Any]]:
+    """The chunks of a completion, `size` characters of text each; `fold` makes them whole again."""
+    raw = completion_dict(completion)
+    head = {name: value for name, value in raw.items() if name not in ("object", "choices", "usage")}
+    choice = raw["choices"][0]
+    message = choice.get("message") or {}
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+        return {**head, "object": "chat.completion.chunk", "choices": choices}
+
+    yield chunk({"role": "assistant", "content": None})
+    for name in ("reasoning_content", "reasoning", "refusal", "content"):
+        text = message.get(name)
+        if isinstance(text, list):
+            text = completion.content
+        if not isinstance(text, str):
+            continue
+        for start in range(0, max(len(text), 1), size):
+            yield chunk({name: text[start : start + size]})
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        entry = call if isinstance(call, Mapping) else {"function": {"name": ""}}
+        yield chunk({"tool_calls": [{"index": index, **entry}]})
+    if message.get("function_call"):
+        yield chunk({"function_call": message["function_call"]})
+    yield chunk({}, completion.finish_reason)
+    if raw.get("usage") is not None:
+        yield {**head, "object": "chat.completion.chunk", "choices": [], "usage": raw["usage"]}
