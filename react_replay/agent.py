@@ -76,6 +76,10 @@ class Agent:
         """`run` on an event loop; the same result."""
         return await _alast(self._aevents(self._open(question), streaming=False))
 
+    def steps(self, question: str) -> Iterator[Event]:
+        """The run as events, each reply taken whole: `stream` without text as it is written."""
+        return self._events(self._open(question), streaming=False)
+
     def stream(self, question: str) -> Iterator[Event]:
         """The run as events while it happens; the last is `RunFinished(result)`."""
         return self._events(self._open(question), streaming=True)
@@ -126,9 +130,9 @@ class Agent:
                 if isinstance(action, loop.CallModel):
                     step = len(state.steps)
                     yield ModelAsked(step)
+                    folding = StreamFold()
                     try:
                         if streaming:
-                            folding = StreamFold()
                             for chunk in self.backend.stream(action.request):
                                 if text := folding.add(chunk):
                                     yield TextDelta(step, text)
@@ -136,7 +140,7 @@ class Agent:
                         else:
                             completion = self.backend.complete(action.request)
                     except Exception as error:
-                        state = _fault(state, error)
+                        state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
                     yield ModelReplied(state.current or state.steps[-1], state.pending)
@@ -144,8 +148,11 @@ class Agent:
                     seen = []
                     for call in action.calls:
                         yield ToolStarted(call)
-                        with ticking(clock):
+                        if clock is None:
                             seen.append(self.toolbox.call(call))
+                        else:
+                            with ticking(clock):
+                                seen.append(self.toolbox.call(call))
                         yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)
                 else:
@@ -163,9 +170,9 @@ class Agent:
                 if isinstance(action, loop.CallModel):
                     step = len(state.steps)
                     yield ModelAsked(step)
+                    folding = StreamFold()
                     try:
                         if streaming:
-                            folding = StreamFold()
                             async for chunk in self.backend.astream(action.request):
                                 if text := folding.add(chunk):
                                     yield TextDelta(step, text)
@@ -173,7 +180,7 @@ class Agent:
                         else:
                             completion = await self.backend.acomplete(action.request)
                     except Exception as error:
-                        state = _fault(state, error)
+                        state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
                     yield ModelReplied(state.current or state.steps[-1], state.pending)
@@ -193,8 +200,8 @@ class Agent:
             self.backend.flush()
 
 
-def _fault(state: loop.State, error: Exception) -> loop.State:
-    """The provider's failure ends the run; our own side's mistakes go on up.
+def _fault(state: loop.State, error: Exception, so_far: str) -> loop.State:
+    """The provider's failure ends the run, with the text so far; our own side's mistakes go on up.
 
     An AssertionError is a test's own, from a script that checks the requests it is given.
     """
@@ -202,7 +209,7 @@ def _fault(state: loop.State, error: Exception) -> loop.State:
     if ours or isinstance(error, AssertionError):
         raise error
     said = str(error) if isinstance(error, BackendError) else f"{type(error).__name__}: {error}"
-    return loop.on_fault(state, said, partial=getattr(error, "partial", ""))
+    return loop.on_fault(state, said, partial=getattr(error, "partial", "") or so_far)
 
 
 def _last(events: Iterator[Event]) -> RunResult:

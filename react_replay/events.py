@@ -8,7 +8,15 @@ from typing import TypeAlias
 from react_replay.messages import Observation, ToolCall
 from react_replay.result import RunResult, Step
 
-__all__ = ["Event", "ModelAsked", "ModelReplied", "RunFinished", "TextDelta", "ToolFinished", "ToolStarted"]
+__all__ = [
+    "Event",
+    "ModelAsked",
+    "ModelReplied",
+    "RunFinished",
+    "TextDelta",
+    "ToolFinished",
+    "ToolStarted",
+]
 
 
 @dataclass(frozen=True, slots=True)

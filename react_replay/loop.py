@@ -14,7 +14,16 @@ from typing import Any, TypeAlias
 
 from react_replay.dialects.base import Answer, Dialect, Outcome, ToolCalls
 from react_replay.log import Log
-from react_replay.messages import Completion, Flag, Message, Observation, Request, ToolCall, ToolSpec, Usage
+from react_replay.messages import (
+    Completion,
+    Flag,
+    Message,
+    Observation,
+    Request,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from react_replay.result import Limits, RunResult, Step, StopReason, distinct
 
 __all__ = ["Action", "CallModel", "CallTools", "Finish", "Rules", "State"]
@@ -59,6 +68,16 @@ Action: TypeAlias = CallModel | CallTools | Finish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why a run is over, and with what."""
+
+    stop: StopReason
+    answer: str | None = None
+    partial: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """A point in a run. `messages` and `steps` are views of append-only logs, so a state costs O(1)."""
 
@@ -74,10 +93,7 @@ class State:
     bad_turns: int = 0
     repeats: int = 0
     asked: tuple[Any, ...] = ()
-    stop: StopReason | None = None
-    answer: str | None = None
-    partial: str = ""
-    error: str = ""
+    ending: Ending | None = None
 
 
 def start(rules: Rules, question: str, *, system: str | None = None) -> State:
@@ -100,101 +116,102 @@ def resume(rules: Rules, messages: Sequence[Message]) -> State:
 
 
 def next_action(state: State) -> Action:
-    """What is due. Tools before the model, and nothing after a stop."""
-    if state.stop is not None:
-        return Finish(_result(state))
+    """What is due. Tools before the model, and nothing after an end."""
+    if state.ending is not None:
+        return Finish(_result(state, state.ending))
     if state.pending:
         return CallTools(state.pending)
     limits = state.rules.limits
     if state.turns >= limits.max_steps:
-        return Finish(_result(replace(state, stop=StopReason.MAX_STEPS)))
+        return Finish(_result(state, Ending(stop=StopReason.MAX_STEPS)))
     if limits.max_tokens is not None and state.usage.total_tokens >= limits.max_tokens:
-        return Finish(_result(replace(state, stop=StopReason.BUDGET)))
+        return Finish(_result(state, Ending(stop=StopReason.BUDGET)))
     return CallModel(Request(state.messages, state.rules.options))
 
 
 def on_completion(state: State, completion: Completion) -> State:
     """Take a reply: calls become pending, an answer ends the run, an unreadable one is sent back."""
-    dialect = state.rules.dialect
-    outcome = dialect.parse(completion, state.rules.tools)
+    rules = state.rules
+    outcome = rules.dialect.parse(completion, rules.tools)
     flags = (*completion.flags, *outcome.flags)
     ids = state.ids
     if outcome.calls:
         outcome, ids, renamed = _identified(outcome, ids)
         flags = (*flags, Flag.RENAMED_ID) if renamed else flags
-    step = Step(
-        index=len(state.steps), completion=completion, thought=outcome.thought, flags=distinct(flags)
-    )
-    state = replace(
-        state,
-        messages=state.messages.extend((dialect.assistant(completion, outcome),)),
-        ids=ids,
-        turns=state.turns + 1,
-        usage=state.usage + completion.usage,
-        flags=distinct(flags, state.flags) if flags else state.flags,
-    )
+    flags = distinct(flags) if flags else ()
+    step = Step(index=len(state.steps), completion=completion, thought=outcome.thought, flags=flags)
+    turn = rules.dialect.assistant(completion, outcome)
+    changes: dict[str, Any] = {
+        "messages": state.messages.extend((turn,)),
+        "ids": ids,
+        "turns": state.turns + 1,
+        "usage": state.usage + completion.usage if completion.usage else state.usage,
+        "flags": distinct(flags, state.flags) if flags else state.flags,
+    }
     if isinstance(outcome, ToolCalls) and not _all_cut(outcome.calls, completion, flags):
-        return _on_calls(state, step, outcome.calls)
-    reason, partial = _ending(outcome, completion, flags)
-    if reason is None and isinstance(outcome, Answer):
-        verdict = state.rules.accept(outcome.answer or "") if state.rules.accept else True
+        asked = tuple((call.name, call.written or repr(call.arguments)) for call in outcome.calls)
+        repeats = state.repeats + 1 if asked == state.asked else 1
+        return replace(
+            state, pending=outcome.calls, current=step, asked=asked, repeats=repeats, bad_turns=0, **changes
+        )
+    return _without_calls(replace(state, **changes), step, outcome)
+
+
+def _without_calls(state: State, step: Step, outcome: Outcome) -> State:
+    """A reply without a call that can run: it ends the run, or is sent back to be mended."""
+    ending, reason = _ending(outcome, step), outcome.reason
+    if ending is None and isinstance(outcome, Answer):
+        accept = state.rules.accept
+        verdict = accept(outcome.answer or "") if accept else True
         if verdict is True:
-            return _stopped(state, step, StopReason.ANSWER, answer=outcome.answer)
-        return _on_bad_turn(state, step, verdict or "this is not accepted as the final answer yet")
-    if reason is None:
-        return _on_bad_turn(state, step, outcome.reason)
+            ending = Ending(stop=StopReason.ANSWER, answer=outcome.answer)
+        else:
+            reason = verdict or "this is not accepted as the final answer yet"
+    if ending is None:
+        step = replace(step, mend=reason)
+        if state.bad_turns + 1 < state.rules.limits.max_bad_turns:
+            mend = state.rules.dialect.mend(reason)
+            return replace(
+                state,
+                messages=state.messages.extend((mend,)),
+                steps=state.steps.extend((step,)),
+                bad_turns=state.bad_turns + 1,
+            )
+        ending = Ending(stop=StopReason.MALFORMED, partial=step.completion.content or "")
+    messages = state.messages
     if outcome.calls:  # an id is never left unanswered, also where the run ends
         unrun = tuple(Observation(call=c, text=f"error: {c.error}", ok=False) for c in outcome.calls)
-        state = replace(state, messages=state.messages.extend(dialect.render(unrun)))
+        messages = messages.extend(state.rules.dialect.render(unrun))
         step = replace(step, observations=unrun)
-    return _stopped(state, step, reason, partial=partial)
+    return replace(state, messages=messages, steps=state.steps.extend((step,)), ending=ending)
 
 
 def on_observations(state: State, observations: Sequence[Observation]) -> State:
     """Take what the pending calls gave: exactly one observation each, in call order."""
-    if tuple(seen.call.id for seen in observations) != tuple(call.id for call in state.pending):
-        raise ValueError("observations must answer the pending calls, one each, in call order")
     step = state.current
-    assert step is not None
-    done = replace(
-        state,
-        messages=state.messages.extend(state.rules.dialect.render(observations)),
-        steps=state.steps.extend((replace(step, observations=tuple(observations)),)),
-        pending=(),
-        current=None,
+    if step is None or [seen.call.id for seen in observations] != [call.id for call in state.pending]:
+        raise ValueError("observations must answer the pending calls, one each, in call order")
+    answered = Step(
+        index=step.index,
+        completion=step.completion,
+        thought=step.thought,
+        flags=step.flags,
+        observations=tuple(observations),
     )
     most = state.rules.limits.max_repeats
-    return replace(done, stop=StopReason.STUCK) if most and state.repeats >= most else done
+    return replace(
+        state,
+        messages=state.messages.extend(state.rules.dialect.render(observations)),
+        steps=state.steps.extend((answered,)),
+        pending=(),
+        current=None,
+        ending=Ending(stop=StopReason.STUCK) if most and state.repeats >= most else None,
+    )
 
 
 def on_fault(state: State, error: str, *, partial: str = "") -> State:
     """The provider failed: the run ends here, with its history."""
-    return replace(state, stop=StopReason.BACKEND_ERROR, error=error, partial=partial)
-
-
-def _on_calls(state: State, step: Step, calls: tuple[ToolCall, ...]) -> State:
-    asked = tuple((call.name, call.written or repr(call.arguments)) for call in calls)
-    repeats = state.repeats + 1 if asked == state.asked else 1
-    return replace(
-        state, pending=calls, current=step, asked=asked, repeats=repeats, bad_turns=0
-    )
-
-
-def _on_bad_turn(state: State, step: Step, reason: str) -> State:
-    message = state.rules.dialect.mend(reason)
-    if state.bad_turns + 1 >= state.rules.limits.max_bad_turns:
-        step = replace(step, mend=reason)
-        return _stopped(state, step, StopReason.MALFORMED, partial=step.completion.content or "")
-    return replace(
-        state,
-        messages=state.messages.extend((message,)),
-        steps=state.steps.extend((replace(step, mend=reason),)),
-        bad_turns=state.bad_turns + 1,
-    )
-
-
-def _stopped(state: State, step: Step, stop: StopReason, **outcome: Any) -> State:
-    return replace(state, steps=state.steps.extend((step,)), stop=stop, **outcome)
+    return replace(state, ending=Ending(stop=StopReason.BACKEND_ERROR, error=error, partial=partial))
 
 
 def _all_cut(calls: tuple[ToolCall, ...], completion: Completion, flags: Sequence[str]) -> bool:
@@ -203,50 +220,48 @@ def _all_cut(calls: tuple[ToolCall, ...], completion: Completion, flags: Sequenc
     return cut and all(call.error for call in calls)
 
 
-def _ending(
-    outcome: Outcome, completion: Completion, flags: Sequence[str]
-) -> tuple[StopReason | None, str]:
-    """How a reply without runnable calls ends the run, with its text; None where it does not."""
+def _ending(outcome: Outcome, step: Step) -> Ending | None:
+    """How a reply without runnable calls ends the run; None where the dialect's reading decides."""
+    completion = step.completion
     text = outcome.answer or completion.content or ""
     finish = completion.finish_reason
     if completion.refusal and not text:
-        return StopReason.REFUSAL, completion.refusal
+        return Ending(stop=StopReason.REFUSAL, partial=completion.refusal)
     if finish == "content_filter":
-        return StopReason.CONTENT_FILTER, text
+        return Ending(stop=StopReason.CONTENT_FILTER, partial=text)
     if finish == "length":
-        return StopReason.LENGTH, text
-    if Flag.UNFINISHED in flags:
-        return StopReason.INCOMPLETE, text
+        return Ending(stop=StopReason.LENGTH, partial=text)
+    if Flag.UNFINISHED in step.flags:
+        return Ending(stop=StopReason.INCOMPLETE, partial=text)
     if not text.strip() and finish not in ("tool_calls", "function_call"):
-        return StopReason.EMPTY, ""
-    return None, ""
+        return Ending(stop=StopReason.EMPTY)
+    return None
 
 
 def _identified(outcome: Outcome, ids: Log[str]) -> tuple[Outcome, Log[str], bool]:
     """Calls with ids that are there and used once; a made one is nine characters of [a-z0-9]."""
-    calls, renamed = [], False
+    calls, changed, repeated = [], False, False
     for call in outcome.calls:
         identity = call.id
         if not identity or identity in ids:
             number = len(ids)
             while (identity := f"call{number:05d}") in ids:
                 number += 1
-            renamed = renamed or bool(call.id)
+            changed, repeated = True, repeated or bool(call.id)
             call = replace(call, id=identity)
         ids = ids.extend((identity,))
         calls.append(call)
-    return replace(outcome, calls=tuple(calls)), ids, renamed
+    return replace(outcome, calls=tuple(calls)) if changed else outcome, ids, repeated
 
 
-def _result(state: State) -> RunResult:
-    assert state.stop is not None
+def _result(state: State, ending: Ending) -> RunResult:
     return RunResult(
-        answer=state.answer,
-        stop_reason=state.stop,
+        answer=ending.answer,
+        stop_reason=ending.stop,
         steps=tuple(state.steps),
         messages=list(state.messages),
         usage=state.usage,
         flags=state.flags,
-        partial=state.partial,
-        error=state.error,
+        partial=ending.partial,
+        error=ending.error,
     )

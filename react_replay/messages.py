@@ -82,6 +82,10 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return bool(self.total_tokens or self.prompt_tokens or self.completion_tokens)
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,

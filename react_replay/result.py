@@ -144,9 +144,7 @@ class RunResult:
         if self.steps and not self.steps[-1].observations:
             last = self.steps[-1]
             thought = last.thought or last.completion.content
-            rows.append(
-                {"step": last.index, "thought": thought, "tool": None, "args": {}, "obs": None}
-            )
+            rows.append({"step": last.index, "thought": thought, "tool": None, "args": {}, "obs": None})
         return rows
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The five articles that this package grew from, as data: each one's dialect, tools, limits and questions.
+"""The five articles that this package grew from, as data: dialect, tools, limits and questions of each.
 
-`demo` replays them, `scripts/record` records them, the golden tests fix their first requests. Data only; no IO.
+`demo` replays them, `scripts/record` records them, golden tests fix their first requests. No IO here.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def _registry() -> Toolbox:
         description=calculator.description,
         schema={
             "type": "object",
-            "properties": {
-                "expression": {"type": "string", "description": "数学表达式，例如 (1 + 2) * 3"}
-            },
+            "properties": {"expression": {"type": "string", "description": "数学表达式，例如 (1 + 2) * 3"}},
             "required": ["expression"],
         },
         func=calculator.func,
@@ -121,9 +119,7 @@ SEEDS: tuple[Seed, ...] = (
         questions=(
             Question(slug="arithmetic", text="15 * 15 + 400 等于多少?", holds=("625",)),
             Question(slug="weather", text="查询北京的天气", holds=("25°C",)),
-            Question(
-                slug="weather-times-ten", text="查询北京的天气并将温度数值乘以 10", holds=("250",)
-            ),
+            Question(slug="weather-times-ten", text="查询北京的天气并将温度数值乘以 10", holds=("250",)),
         ),
     ),
     Seed(
@@ -135,9 +131,7 @@ SEEDS: tuple[Seed, ...] = (
         options={"temperature": 0},
         questions=(
             Question(slug="apple-age", text="苹果公司到 2026 年成立多少年了？", holds=("50",)),
-            Question(
-                slug="everest-eiffel", text="珠穆朗玛峰比埃菲尔铁塔高多少米？", holds=("8519",)
-            ),
+            Question(slug="everest-eiffel", text="珠穆朗玛峰比埃菲尔铁塔高多少米？", holds=("8519",)),
             Question(slug="rivers", text="长江比黄河长多少公里？", holds=("836",)),
         ),
     ),
@@ -150,9 +144,7 @@ SEEDS: tuple[Seed, ...] = (
         options={"temperature": 0.3},
         questions=(
             Question(slug="weather", text="北京今天天气怎么样？", holds=("25",)),
-            Question(
-                slug="arithmetic", text="帮我计算 (123 + 456) * 789 的结果", holds=("456831",)
-            ),
+            Question(slug="arithmetic", text="帮我计算 (123 + 456) * 789 的结果", holds=("456831",)),
             Question(slug="date-weather", text="今天是几号？北京天气如何？", holds=("25",)),
         ),
     ),

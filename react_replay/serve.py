@@ -96,8 +96,8 @@ async def _events(first: Chunk | None, chunks: AsyncIterator[Chunk]) -> AsyncIte
 
 
 @contextlib.contextmanager
-def serving(backend: ChatBackend, *, model: str = "react-replay") -> Iterator[str]:
-    """Serve on a free port of 127.0.0.1 while the block runs; gives the base URL, ending in `/v1`."""
+def serving(backend: ChatBackend, *, model: str = "react-replay", port: int = 0) -> Iterator[str]:
+    """Serve on 127.0.0.1 while the block runs, on a free port by default; gives the base URL."""
     try:
         import uvicorn
     except ImportError as error:
@@ -107,10 +107,9 @@ def serving(backend: ChatBackend, *, model: str = "react-replay") -> Iterator[st
     import socket
 
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app(backend, model=model), log_level="error", lifespan="off", ws="none"
-    )
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    config = uvicorn.Config(app(backend, model=model), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()

@@ -16,4 +16,9 @@ def test_a_tool_call_is_answered_and_the_answer_ends_the_run() -> None:
     backend = ScriptedBackend([ToolCall(name="double", arguments={"number": 21}), "42"])
     result = Agent(backend, tools=[double]).run("twice 21?")
     assert (result.answer, result.stop_reason) == ("42", StopReason.ANSWER)
-    assert [message["role"] for message in result.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in result.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]

@@ -75,6 +75,10 @@ class CassetteBackend(ChatBackend):
         """The provenance in the file, or what was given for a new one."""
         return self._cassette.metadata if self._cassette is not None else self._extra
 
+    def describe(self, metadata: Mapping[str, Any]) -> None:
+        """Add to the provenance of what will be recorded."""
+        self._extra.update(metadata)
+
     @property
     def unplayed(self) -> list[Recorded]:
         """Recorded turns that were not asked for."""
@@ -192,9 +196,7 @@ class CassetteBackend(ChatBackend):
         turn = self._index.take(request)
         if turn is None and not self._records:
             known = self._index.knows(request)
-            raise explain_miss(
-                str(self.path), request, self._index.turns, turn=asked, known=known
-            )
+            raise explain_miss(str(self.path), request, self._index.turns, turn=asked, known=known)
         return turn
 
     def _live_backend(self) -> ChatBackend:
@@ -250,9 +252,7 @@ def _json(value: Any) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _synthesised(
-    request: Request, chunks: tuple[bytes, ...], kind: str, **options: Any
-) -> Exchange:
+def _synthesised(request: Request, chunks: tuple[bytes, ...], kind: str, **options: Any) -> Exchange:
     """What an exchange with a backend without a wire would have been; the host says that it was none."""
     return Exchange(
         url=SCRIPTED_URL,

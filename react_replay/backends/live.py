@@ -131,9 +131,7 @@ class LiveBackend(WiredBackend, ChatBackend):
         if tap is not None:
             tap(_exchange(response, tuple(pieces)))
 
-    async def astream(
-        self, request: Request, *, tap: ExchangeTap | None = None
-    ) -> AsyncIterator[Chunk]:
+    async def astream(self, request: Request, *, tap: ExchangeTap | None = None) -> AsyncIterator[Chunk]:
         import httpx2
         import openai
 
@@ -168,18 +166,18 @@ class LiveBackend(WiredBackend, ChatBackend):
         if self._sync is None:
             import openai
 
-            self._sync = openai.OpenAI(
-                api_key=self._api_key, base_url=self.base_url, **self._options
-            )
+            self._sync = openai.OpenAI(api_key=self._api_key, base_url=self.base_url, **self._options)
         return self._sync
 
     def _aclient(self) -> Any:
         if self._async is None:
+            import httpx2
             import openai
 
-            self._async = openai.AsyncOpenAI(
-                api_key=self._api_key, base_url=self.base_url, **self._options
-            )
+            # A connection kept alive belongs to one event loop; this backend may outlive several.
+            limits = httpx2.Limits(max_keepalive_connections=0, max_connections=1000)
+            options = {"http_client": openai.DefaultAsyncHttpxClient(limits=limits), **self._options}
+            self._async = openai.AsyncOpenAI(api_key=self._api_key, base_url=self.base_url, **options)
         return self._async
 
     def _body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
@@ -220,7 +218,7 @@ def _chunks(decoder: EventDecoder, piece: bytes, *, final: bool = False) -> Iter
         try:
             chunk = json.loads(data)
         except ValueError as error:
-            raise BackendError(f"the stream holds an event that is no JSON: {ascii(data[:120])}") from error
+            raise BackendError(f"the stream holds an event that is no JSON: {data[:120]!a}") from error
         if isinstance(chunk, dict):
             yield chunk
 
@@ -229,7 +227,7 @@ def _completion(data: bytes) -> Completion:
     try:
         body = json.loads(data)
     except ValueError as error:
-        raise BackendError(f"the provider's answer is no JSON: {ascii(data[:200])}") from error
+        raise BackendError(f"the provider's answer is no JSON: {data[:200]!a}") from error
     return read_completion(body)
 
 

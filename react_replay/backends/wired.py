@@ -19,7 +19,10 @@ ExchangeTap: TypeAlias = Callable[[Exchange], None]
 class WiredBackend(ABC):
     """A backend whose four calls take a `tap`."""
 
-    secrets: tuple[str, ...] = ()
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not reach a file, such as the key in use."""
+        return ()
 
     @property
     @abstractmethod
@@ -36,6 +39,4 @@ class WiredBackend(ABC):
     def stream(self, request: Request, *, tap: ExchangeTap | None = None) -> Iterator[Chunk]: ...
 
     @abstractmethod
-    def astream(
-        self, request: Request, *, tap: ExchangeTap | None = None
-    ) -> AsyncIterator[Chunk]: ...
+    def astream(self, request: Request, *, tap: ExchangeTap | None = None) -> AsyncIterator[Chunk]: ...

@@ -7,6 +7,7 @@ the last one ended.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -59,10 +60,8 @@ def _canonical_call(call: Any, ids: dict[str, str]) -> Any:
     function = dict(function) if isinstance(function, Mapping) else {}
     arguments = function.get("arguments")
     if isinstance(arguments, str):
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             function["arguments"] = json.loads(arguments)
-        except (ValueError, RecursionError):
-            pass
     return {"id": _numbered(call.get("id"), ids), "function": function}
 
 

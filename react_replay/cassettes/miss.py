@@ -48,9 +48,7 @@ def explain_miss(
         if best is None or likeness > best[0]:
             best = (likeness, recorded)
     if best is None:
-        return CassetteMiss(
-            f"{head}: it holds no chat request at all.\n{mend}", path=path, turn=turn
-        )
+        return CassetteMiss(f"{head}: it holds no chat request at all.\n{mend}", path=path, turn=turn)
     nearest = best[1]
     assert nearest.request is not None
     first, *more = [*_differences(_canonical(nearest.request), asked)] or [
@@ -92,7 +90,7 @@ def _likeness(asked: Mapping[str, Any], recorded: Mapping[str, Any]) -> int:
     ours, theirs = asked["messages"], recorded["messages"]
     equal = sum(a == b for a, b in zip(ours, theirs, strict=False))
     options = sum(asked[name] == recorded.get(name) for name in asked if name != "messages")
-    return equal * 1000 + options * 10 - min(abs(len(ours) - len(theirs)), 9)
+    return int(equal * 1000 + options * 10 - min(abs(len(ours) - len(theirs)), 9))
 
 
 def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[_Difference]:

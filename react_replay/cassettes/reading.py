@@ -52,7 +52,7 @@ class Recorded:
             parsed = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise BackendError(
-                f"the recorded answer (status {self.status}) is no JSON: {ascii(body[:120])}",
+                f"the recorded answer (status {self.status}) is no JSON: {body[:120]!a}",
                 status=self.status,
             ) from error
         if self.status >= 400 and isinstance(parsed, Mapping):

@@ -31,9 +31,7 @@ def response_headers(headers: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _allowed(headers: Mapping[str, str], names: frozenset[str]) -> dict[str, list[str]]:
-    return {
-        name.lower(): [value] for name, value in sorted(headers.items()) if name.lower() in names
-    }
+    return {name.lower(): [value] for name, value in sorted(headers.items()) if name.lower() in names}
 
 
 def safe_url(url: str) -> str:

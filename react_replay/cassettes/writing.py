@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from react_replay.cassettes.reading import METADATA
-from react_replay.cassettes.redact import refuse_secrets, request_headers, response_headers, safe_url
+from react_replay.cassettes.redact import (
+    refuse_secrets,
+    request_headers,
+    response_headers,
+    safe_url,
+)
 from react_replay.errors import CassetteError
 from react_replay.wire import Exchange
 
@@ -27,7 +32,7 @@ _SPECIAL = re.compile(
     "|[\U0001fffe\U0001ffff\U0002fffe-\U0002ffff\U0010fffe\U0010ffff]"
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+-]+)*\Z")
-_RESERVED = frozenset("null true false yes no on off y n nan inf".split())
+_RESERVED = frozenset(["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"])
 
 
 def interaction_of(exchange: Exchange) -> dict[str, Any]:
@@ -72,9 +77,7 @@ def _readable(body: bytes) -> str | bytes:
 def _spellings(value: Any) -> Iterator[str]:
     for separators, indent in (((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2)):
         for ascii_only in (False, True):
-            yield json.dumps(
-                value, ensure_ascii=ascii_only, separators=separators, indent=indent
-            )
+            yield json.dumps(value, ensure_ascii=ascii_only, separators=separators, indent=indent)
 
 
 def _json_escape(character: str) -> str:
@@ -98,7 +101,7 @@ def _block(value: Any, depth: int) -> Iterator[str]:
         for item in value:
             inner = "".join(_block(item, depth + 1))
             first = "\n" + "  " * (depth + 1)
-            yield f"{pad}- {inner[len(first):]}" if inner.startswith(first) else f"{pad}-{inner}"
+            yield f"{pad}- {inner[len(first) :]}" if inner.startswith(first) else f"{pad}-{inner}"
     elif isinstance(value, str) and "\n" in value and _fits_block(value):
         yield " " + _literal(value, depth)
     else:
@@ -124,7 +127,9 @@ def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return json.dumps(value)
+        text = json.dumps(value)
+        # YAML 1.1 takes 1e-05 for a text: its floats have a point.
+        return text if "e" not in text or "." in text else text.replace("e", ".0e")
     if isinstance(value, bytes):
         import base64
 

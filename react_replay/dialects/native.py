@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from react_replay.dialects.base import Answer, Dialect, History, Malformed, Opening, Outcome, ToolCalls
+from react_replay.dialects.base import (
+    Answer,
+    Dialect,
+    History,
+    Malformed,
+    Opening,
+    Outcome,
+    ToolCalls,
+)
 from react_replay.messages import Completion, Flag, Message, Observation, ToolCall, ToolSpec
 from react_replay.wire import dump_arguments, read_arguments, read_completion
 
 __all__ = ["NativeDialect"]
 
-_LEAKS = ("<｜tool", "<|tool", "<｜DSML", "<tool_call>", "<|channel|>")  # noqa: RUF001
+_LEAKS = ("<｜tool", "<|tool", "<｜DSML", "<tool_call>", "<|channel|>")
 
 
 class NativeDialect(Dialect):
@@ -90,10 +98,7 @@ class NativeDialect(Dialect):
         return message
 
     def render(self, observations: Sequence[Observation]) -> list[Message]:
-        return [
-            {"role": "tool", "tool_call_id": seen.call.id, "content": seen.text}
-            for seen in observations
-        ]
+        return [{"role": "tool", "tool_call_id": seen.call.id, "content": seen.text} for seen in observations]
 
     def pending(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> History:
         kept = tuple(messages)
@@ -114,9 +119,7 @@ class NativeDialect(Dialect):
         answered = [message.get("tool_call_id") for message in kept[end:]]
         calls = self.parse(completion, tools).calls
         open_calls = tuple(call for call in calls if call.id not in answered)
-        return History(
-            messages=kept, ids=tuple(ids), calls=open_calls, completion=completion
-        )
+        return History(messages=kept, ids=tuple(ids), calls=open_calls, completion=completion)
 
     def mend(self, reason: str) -> Message:
         return {

@@ -32,7 +32,6 @@ __all__ = [
 ]
 
 BUILTIN: dict[str, Tool] = {
-    item.name: item
-    for item in (calculator, calculate, lookup_fact, search, get_weather, get_current_date)
+    item.name: item for item in (calculator, calculate, lookup_fact, search, get_weather, get_current_date)
 }
 """Every tool of this package by name: what the command line's `--tools` takes."""

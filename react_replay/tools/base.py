@@ -40,9 +40,7 @@ class Tool:
         self.name: str = name or str(getattr(func, "__name__", ""))
         if not self.name.isprintable() or not self.name or self.name == "<lambda>":
             raise ToolDefinitionError(f"a tool needs a name, got {self.name!r}; pass `name=`")
-        self.description = inspect.cleandoc(
-            description if description is not None else func.__doc__ or ""
-        )
+        self.description = inspect.cleandoc(description if description is not None else func.__doc__ or "")
         self._given = None if schema is None else _object_schema(self.name, schema)
         self._plain: bool | None = None
         self.is_async = inspect.iscoroutinefunction(func)
@@ -92,7 +90,7 @@ class Tool:
             fields = ", ".join(f"`{name}`" for name in names) or "none"
             raise ValueError(
                 f"the input of {self.name} must be a JSON object with its fields ({fields}), "
-                f"got plain text: {ascii(text[:80])}"
+                f"got plain text: {text[:80]!a}"
             )
         return {target: text}
 

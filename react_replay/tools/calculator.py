@@ -11,7 +11,9 @@ from react_replay.tools.base import Tool, tool
 __all__ = ["CalculatorError", "calculate", "calculator", "evaluate"]
 
 
-def _calculate(expression: Annotated[str, "an arithmetic expression, such as (123 + 456) * 789"]) -> str:
+def _calculate(
+    expression: Annotated[str, "an arithmetic expression, such as (123 + 456) * 789"],
+) -> str:
     try:
         return evaluate(expression)
     except CalculatorError as error:

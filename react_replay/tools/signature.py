@@ -24,7 +24,11 @@ def _adapter(name: str, func: Callable[..., Any]) -> Any:
     except (TypeError, ValueError) as error:
         raise ToolDefinitionError(f"tool {name!r} has no readable signature: {error}") from error
     for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.POSITIONAL_ONLY,
+        ):
             raise ToolDefinitionError(
                 f"tool {name!r} takes {parameter}, which has no place in a JSON schema; "
                 "name its parameters one by one"
@@ -69,7 +73,21 @@ def schema_of(name: str, func: Callable[..., Any]) -> dict[str, Any]:
         schema: dict[str, Any] = _adapter(name, func).json_schema()
     except PydanticInvalidForJsonSchema as error:
         raise ToolDefinitionError(f"tool {name!r} has no JSON schema: {error}") from error
-    return {"type": "object", "properties": {}, **schema}
+    return {"type": "object", "properties": {}, **_untitled(schema)}
+
+
+def _untitled(schema: Any) -> Any:
+    """Without pydantic's `title`s, which repeat the names: less to send, and less that may change."""
+    if isinstance(schema, list):
+        return [_untitled(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _untitled(item) for name, item in schema.items() if name != "properties"}
+    if isinstance(plain.get("title"), str):
+        del plain["title"]
+    if "properties" in schema:
+        plain["properties"] = {name: _untitled(item) for name, item in schema["properties"].items()}
+    return plain
 
 
 def validator_of(name: str, func: Callable[..., Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:

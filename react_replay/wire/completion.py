@@ -12,10 +12,11 @@ from react_replay.wire.arguments import dump_arguments, excerpt, read_arguments
 __all__ = ["completion_dict", "read_completion", "read_usage"]
 
 
-def read_completion(raw: Mapping[str, Any]) -> Completion:
+def read_completion(raw: Mapping[str, Any], *, ended: bool = True) -> Completion:
     """Read a `chat.completion` body. Raises `BackendError` where it is none.
 
-    Ids are kept byte for byte; a missing one stays empty, the loop gives it a name.
+    Ids are kept byte for byte; a missing one stays empty, the loop gives it a name. `ended` is False for
+    the body of a stream that broke off.
     """
     if not isinstance(raw, Mapping):
         raise BackendError(f"the provider sent {type(raw).__name__}, not a chat.completion object")
@@ -30,7 +31,7 @@ def read_completion(raw: Mapping[str, Any]) -> Completion:
         # A choice without a message is an empty reply, not a broken connection.
         message = {}
     flags: list[str] = []
-    calls = _read_calls(message, flags)
+    calls = _read_calls(message, flags, cut=finish == "length" or not ended)
     # A body that arrived whole has ended; what a missing reason means is plain from what it holds.
     finish = finish or ("tool_calls" if calls else "stop")
     if finish == "length":
@@ -64,7 +65,7 @@ def _no_choice(raw: Mapping[str, Any]) -> tuple[str]:
     return (f"the provider's answer holds no choice: {excerpt(str(dict(raw)), 200)}",)
 
 
-def _read_calls(message: Mapping[str, Any], flags: list[str]) -> tuple[ToolCall, ...]:
+def _read_calls(message: Mapping[str, Any], flags: list[str], *, cut: bool) -> tuple[ToolCall, ...]:
     entries = message.get("tool_calls")
     if not isinstance(entries, list):
         entries = []
@@ -72,10 +73,12 @@ def _read_calls(message: Mapping[str, Any], flags: list[str]) -> tuple[ToolCall,
     if not entries and isinstance(legacy, Mapping):
         flags.append(Flag.LEGACY_CALL)
         entries = [{"function": legacy}]
-    return tuple(_read_call(entry, flags) for entry in entries)
+    # Only the last call can be the one that a cut reply was writing.
+    last = len(entries) - 1 if cut else -1
+    return tuple(_read_call(entry, flags, cut=place == last) for place, entry in enumerate(entries))
 
 
-def _read_call(entry: Any, flags: list[str]) -> ToolCall:
+def _read_call(entry: Any, flags: list[str], *, cut: bool) -> ToolCall:
     if not isinstance(entry, Mapping):
         return ToolCall(name="", error=f"a tool call must be an object, got {type(entry).__name__}")
     function = entry.get("function")
@@ -83,9 +86,14 @@ def _read_call(entry: Any, flags: list[str]) -> ToolCall:
         # Some local servers leave the wrapper out.
         function = entry
     identity = entry.get("id")
-    arguments = read_arguments(function.get("arguments"))
+    given = function.get("arguments")
+    arguments = read_arguments(given)
     flags += arguments.flags
     error = arguments.error
+    if cut and (given is None or (isinstance(given, str) and not given.strip())):
+        # Without a cut this is a call without arguments; here nobody knows what was to come.
+        error = "the reply was cut before the arguments of this call"
+        flags.append(Flag.TRUNCATED)
     if arguments.cut:
         flags.append(Flag.TRUNCATED)
     name = function.get("name")
@@ -111,8 +119,7 @@ def read_usage(raw: Any) -> Usage:
         prompt_tokens=prompt,
         completion_tokens=completion,
         total_tokens=_count(raw, "total_tokens") or prompt + completion,
-        cached_tokens=_count(prompt_details, "cached_tokens")
-        or _count(raw, "prompt_cache_hit_tokens"),
+        cached_tokens=_count(prompt_details, "cached_tokens") or _count(raw, "prompt_cache_hit_tokens"),
         reasoning_tokens=_count(completion_details, "reasoning_tokens"),
     )
 
@@ -168,9 +175,7 @@ def completion_dict(completion: Completion) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 0,
         "model": completion.model,
-        "choices": [
-            {"index": 0, "message": message, "finish_reason": completion.finish_reason}
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": completion.finish_reason}],
     }
     usage = completion.usage
     if usage != Usage():

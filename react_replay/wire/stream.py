@@ -16,7 +16,14 @@ from react_replay.errors import BackendError
 from react_replay.messages import Completion, Flag
 from react_replay.wire.completion import completion_dict, read_completion
 
-__all__ = ["EventDecoder", "StreamFold", "decode_events", "encode_event", "fold", "split_completion"]
+__all__ = [
+    "EventDecoder",
+    "StreamFold",
+    "decode_events",
+    "encode_event",
+    "fold",
+    "split_completion",
+]
 
 
 class EventDecoder:
@@ -76,9 +83,9 @@ def _chunk(data: str) -> dict[str, Any]:
     try:
         chunk = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BackendError(f"the stream holds an event that is no JSON: {ascii(data[:120])}") from error
+        raise BackendError(f"the stream holds an event that is no JSON: {data[:120]!a}") from error
     if not isinstance(chunk, dict):
-        raise BackendError(f"the stream holds an event that is no object: {ascii(data[:120])}")
+        raise BackendError(f"the stream holds an event that is no object: {data[:120]!a}")
     return chunk
 
 
@@ -221,7 +228,7 @@ class StreamFold:
         return folded
 
     def result(self) -> Completion:
-        completion = read_completion(self.to_dict())
+        completion = read_completion(self.to_dict(), ended=self._finish is not None)
         if self._finish is None:
             flags = (*completion.flags, Flag.UNFINISHED)
             return replace(completion, finish_reason=None, flags=flags)

@@ -1,0 +1,64 @@
+"""The application: its commands, and how an error of ours becomes a line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from react_replay.cli.demo import demo
+from react_replay.cli.exits import CASSETTE, EPILOG, INTERRUPTED, NO_ANSWER, USAGE
+from react_replay.cli.run import run as run_command
+from react_replay.cli.show import show
+from react_replay.errors import CassetteError, ConfigurationError, ReactReplayError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="react-replay",
+    help="A ReAct agent that records once and replays for ever, offline and to the byte.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+app.command("run", epilog=EPILOG)(run_command)
+app.command("demo", epilog=EPILOG)(demo)
+app.command("show", epilog=EPILOG)(show)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show_version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if show_version:
+        from importlib.metadata import version as installed
+
+        print(installed("react-replay"))
+        raise typer.Exit
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command line and give its exit code."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except CassetteError as error:
+        return _fail(str(error), CASSETTE)
+    except ConfigurationError as error:
+        return _fail(str(error), USAGE)
+    except ReactReplayError as error:
+        return _fail(str(error), NO_ANSWER)
+    except typer.TyperException as error:
+        return _fail(f"{error.format_message()}\nTry 'react-replay --help'.", USAGE)
+    except typer.Abort:
+        return _fail("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    from react_replay.cli.terminal import plain
+
+    print(f"react-replay: {plain(message)}", file=sys.stderr)
+    return code

@@ -1,0 +1,194 @@
+"""`react-replay run`: one question through the agent, live, from a cassette or from a script."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from react_replay.backends.base import ChatBackend
+from react_replay.cli.exits import code_of
+from react_replay.errors import ConfigurationError, did_you_mean
+
+__all__ = ["run"]
+
+
+def run(
+    question: Annotated[str, typer.Argument(help="The question to answer.", show_default=False)],
+    dialect: Annotated[
+        str | None,
+        typer.Option(help="native, json, bracket or zh. Default: the cassette's, else native."),
+    ] = None,
+    cassette: Annotated[
+        Path | None, typer.Option(help="Replay this cassette, or record into it (see --record).")
+    ] = None,
+    record: Annotated[
+        str,
+        typer.Option(
+            help="none: only replay. once: record where there is no file. new_episodes: record what the "
+            "file does not answer. all: record anew."
+        ),
+    ] = "none",
+    script: Annotated[
+        Path | None, typer.Option(help="Play replies from a JSON file: a list, one entry a reply.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The live model's name.")] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="At most so many model calls. Default: the cassette's, else 10.")
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(help="Tools by name, with commas between. Default: the cassette's, else all."),
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="A system message of your own.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Show text as the model writes it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON.")] = False,
+    env_file: Annotated[Path | None, typer.Option(help="Read keys from this .env file.")] = None,
+) -> int:
+    """Answer a question; the answer goes to stdout, the steps to stderr.
+
+    Without --cassette or --script the model is live: set DEEPSEEK_API_KEY or OPENAI_API_KEY.
+
+    Example: react-replay run "台北人口除以纽约人口是多少？保留 4 位小数。" --cassette
+    cassettes/000-population-ratio.yaml
+    """
+    from react_replay.agent import Agent
+    from react_replay.cli.terminal import StepPrinter, console, plain, summary
+    from react_replay.result import Limits
+
+    if script is not None and record != "none" and cassette is None:
+        raise ConfigurationError("--record needs --cassette: the file to record into")
+    settings: dict[str, Any] = {
+        "dialect": dialect,
+        "tools": None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
+        "max_steps": max_steps,
+        "system": system,
+        "temperature": temperature,
+    }
+    backend, source = _backend(cassette, record, script, model, env_file, settings)
+    with backend:
+        agent = Agent(
+            backend,
+            tools=_toolbox(settings["tools"], settings["dialect"] or "native"),
+            dialect=settings["dialect"] or "native",
+            system=settings["system"],
+            options=_options(settings),
+            limits=Limits(max_steps=settings["max_steps"] or 10),
+        )
+        events = agent.stream(question) if stream else agent.steps(question)
+        printer = StepPrinter(console(), streaming=stream)
+        result = printer.watch(events)
+    printer.target.print(f"  {summary(result, source())}", style="dim")
+    if as_json:
+        text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
+        sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
+    elif result.answer is not None:
+        sys.stdout.write(plain(result.answer) + "\n")
+    return code_of(result)
+
+
+def _backend(
+    cassette: Path | None,
+    record: str,
+    script: Path | None,
+    model: str | None,
+    env_file: Path | None,
+    settings: dict[str, Any],
+) -> tuple[ChatBackend, Any]:
+    """The backend that the options name, and a function that says where its replies came from."""
+    if cassette is not None:
+        return _cassette(cassette, record, script, model, env_file, settings)
+    if script is not None:
+        return _script(script), lambda: "scripted, 0 network calls"
+    from react_replay.backends.live import LiveBackend
+
+    live = LiveBackend.from_env(model=model, env_file=env_file)
+    return live, lambda: f"live from {live.model}"
+
+
+def _cassette(
+    path: Path,
+    record: str,
+    script: Path | None,
+    model: str | None,
+    env_file: Path | None,
+    settings: dict[str, Any],
+) -> tuple[ChatBackend, Any]:
+    from react_replay.backends.cassette import CassetteBackend
+
+    live: ChatBackend | None = None
+    if script is not None:
+        live = _script(script)
+    elif record != "none" and not (record == "once" and path.exists()):
+        from react_replay.backends.live import LiveBackend
+
+        live = LiveBackend.from_env(model=model, env_file=env_file)
+    backend = CassetteBackend(path, record=record, live=live)
+    kept = backend.metadata.get("agent")
+    for name, value in (kept if isinstance(kept, Mapping) else {}).items():
+        if settings.get(name, "") is None:  # a setting of ours that the command line left open
+            settings[name] = value
+    if settings["tools"] is None:
+        settings["tools"] = list(_toolbox(None, settings["dialect"] or "native"))
+    backend.describe({"agent": {name: value for name, value in settings.items() if value is not None}})
+
+    def source() -> str:
+        if backend.live_calls:
+            return f"recorded {backend.live_calls} turns into {path}"
+        return "replayed offline, 0 network calls"
+
+    return backend, source
+
+
+def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    options = settings.get("options")
+    kept = dict(options) if isinstance(options, Mapping) else {}
+    if settings["temperature"] is not None:
+        kept["temperature"] = settings["temperature"]
+    return kept
+
+
+def _script(path: Path) -> ChatBackend:
+    """A scripted backend from a JSON file: texts, `chat.completion` bodies, lists of chunks or of calls."""
+    from react_replay.backends.scripted import ScriptedBackend
+    from react_replay.messages import ToolCall
+
+    try:
+        replies = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the script {path} cannot be read: {error}") from error
+    if not isinstance(replies, list):
+        raise ConfigurationError(f"the script {path} must be a JSON list of replies, one entry each")
+
+    def reply(item: Any) -> Any:
+        calls = item if isinstance(item, list) else [item]
+        if calls and all(isinstance(c, dict) and "name" in c and "choices" not in c for c in calls):
+            return [
+                ToolCall(name=c["name"], arguments=c.get("arguments", {}), id=c.get("id", "")) for c in calls
+            ]
+        return item
+
+    return ScriptedBackend([reply(item) for item in replies])
+
+
+def _toolbox(names: Any, dialect: str) -> Any:
+    """The tools of these names; without names those that the dialect's article uses, or all."""
+    from react_replay.seeds import SEEDS
+    from react_replay.tools import BUILTIN, Toolbox
+
+    article = next((item for item in SEEDS if item.dialect == dialect and dialect != "native"), None)
+    own = article.tools() if article else Toolbox()
+    available = {**BUILTIN, **own}
+    if names is None:
+        names = list(own) or [name for name in BUILTIN if name != "calculate"]
+    for name in names:
+        if name not in available:
+            raise ConfigurationError(
+                f"unknown tool {name!r}{did_you_mean(name, available)}; the tools are: {', '.join(available)}"
+            )
+    return Toolbox([available[name] for name in names])
