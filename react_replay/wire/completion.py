@@ -80,7 +80,7 @@ def _read_calls(message: Mapping[str, Any], flags: list[str], *, cut: bool) -> t
 
 def _read_call(entry: Any, flags: list[str], *, cut: bool) -> ToolCall:
     if not isinstance(entry, Mapping):
-        return ToolCall(name="", error=f"a tool call must be an object, got {type(entry).__name__}")
+        entry = {}
     function = entry.get("function")
     if not isinstance(function, Mapping):
         # Some local servers leave the wrapper out.

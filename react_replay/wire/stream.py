@@ -157,7 +157,7 @@ class StreamFold:
         legacy = delta.get("function_call")
         if isinstance(legacy, Mapping):
             for name in ("name", "arguments"):
-                self._legacy[name] = self._legacy.get(name, "") + (legacy.get(name) or "")
+                self._legacy[name] = self._legacy.get(name, "") + _piece(legacy.get(name))
         content = delta.get("content")
         if not isinstance(content, str):
             return ""
@@ -168,18 +168,15 @@ class StreamFold:
 
     def _add_call(self, entry: Mapping[str, Any]) -> None:
         function = entry.get("function")
-        function = function if isinstance(function, Mapping) else {}
+        # Some local servers leave the wrapper out.
+        function = function if isinstance(function, Mapping) else entry
         call = self._call_for(entry, function)
         if entry.get("id") and not call["id"]:
             call["id"] = entry["id"]
         name = function.get("name")
         if isinstance(name, str) and name and name != call["name"]:
             call["name"] += name
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            call["arguments"].append(arguments)
-        elif isinstance(arguments, dict):
-            call["arguments"].append(json.dumps(arguments, ensure_ascii=False))
+        call["arguments"].append(_piece(function.get("arguments")))
 
     def _call_for(self, entry: Mapping[str, Any], function: Mapping[str, Any]) -> dict[str, Any]:
         """The open call that a piece belongs to: by id, then by index, then the last one."""
@@ -235,6 +232,13 @@ class StreamFold:
         return completion
 
 
+def _piece(value: Any) -> str:
+    """A piece of text; what is no text is kept as JSON, so that nothing is dropped unseen."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 def fold(chunks: Iterable[Mapping[str, Any]]) -> Completion:
     """One completion from the chunks of a stream."""
     folding = StreamFold()
@@ -258,14 +262,15 @@ def split_completion(completion: Completion, *, size: int = 16) -> Iterator[dict
     for name in ("reasoning_content", "reasoning", "refusal", "content"):
         text = message.get(name)
         if isinstance(text, list):
-            text = completion.content
+            texts = {"content": completion.content, "refusal": completion.refusal}
+            text = texts.get(name, completion.reasoning)
         if not isinstance(text, str):
             continue
         for start in range(0, max(len(text), 1), size):
             yield chunk({name: text[start : start + size]})
     for index, call in enumerate(message.get("tool_calls") or ()):
         entry = call if isinstance(call, Mapping) else {"function": {"name": ""}}
-        yield chunk({"tool_calls": [{"index": index, **entry}]})
+        yield chunk({"tool_calls": [{**entry, "index": index}]})
     if message.get("function_call"):
         yield chunk({"function_call": message["function_call"]})
     yield chunk({}, completion.finish_reason)
