@@ -69,6 +69,7 @@ def run(
         "max_steps": max_steps,
         "system": system,
         "temperature": temperature,
+        "options": None,  # what a cassette's agent sent with every request
     }
     backend, source = _backend(cassette, record, script, model, env_file, settings)
     with backend:
@@ -146,7 +147,7 @@ def _cassette(
 
 
 def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
-    options = settings.get("options")
+    options = settings["options"]
     kept = dict(options) if isinstance(options, Mapping) else {}
     if settings["temperature"] is not None:
         kept["temperature"] = settings["temperature"]
