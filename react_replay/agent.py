@@ -70,15 +70,15 @@ class Agent:
 
     def run(self, question: str) -> RunResult:
         """Answer a question. Bad replies are data in the result; only our own misuse raises."""
-        return _last(self._events(self._open(question), streaming=False))
+        return _last(self._events(self._open(question), shown=False))
 
     async def arun(self, question: str) -> RunResult:
         """`run` on an event loop; the same result."""
-        return await _alast(self._aevents(self._open(question), streaming=False))
+        return await _alast(self._aevents(self._open(question), shown=False))
 
     def steps(self, question: str) -> Iterator[Event]:
         """The run as events, each reply taken whole: `stream` without text as it is written."""
-        return self._events(self._open(question), streaming=False)
+        return self._events(self._open(question))
 
     def stream(self, question: str) -> Iterator[Event]:
         """The run as events while it happens; the last is `RunFinished(result)`."""
@@ -90,11 +90,11 @@ class Agent:
 
     def resume(self, history: RunResult | Sequence[Message]) -> RunResult:
         """Go on from a result or its messages: calls that are still open run first. Limits start anew."""
-        return _last(self._events(self._reopen(history), streaming=False))
+        return _last(self._events(self._reopen(history), shown=False))
 
     async def aresume(self, history: RunResult | Sequence[Message]) -> RunResult:
         """`resume` on an event loop."""
-        return await _alast(self._aevents(self._reopen(history), streaming=False))
+        return await _alast(self._aevents(self._reopen(history), shown=False))
 
     def as_tool(self, *, name: str, description: str) -> Tool:
         """This agent as a tool of another one: it takes a `question` and gives the answer."""
@@ -122,14 +122,15 @@ class Agent:
             accept=self.accept,
         )
 
-    def _events(self, state: loop.State, *, streaming: bool) -> Iterator[Event]:
+    def _events(self, state: loop.State, *, streaming: bool = False, shown: bool = True) -> Iterator[Event]:
         clock = self.clock or self.backend.clock
         try:
             while True:
                 action = loop.next_action(state)
                 if isinstance(action, loop.CallModel):
                     step = len(state.steps)
-                    yield ModelAsked(step)
+                    if shown:  # nobody looks at the events of `run`, so none is made
+                        yield ModelAsked(step)
                     folding = StreamFold()
                     try:
                         if streaming:
@@ -143,17 +144,20 @@ class Agent:
                         state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
-                    yield ModelReplied(state.current or state.steps[-1], state.pending)
+                    if shown:
+                        yield ModelReplied(state.current or state.steps[-1], state.pending)
                 elif isinstance(action, loop.CallTools):
                     seen = []
                     for call in action.calls:
-                        yield ToolStarted(call)
+                        if shown:
+                            yield ToolStarted(call)
                         if clock is None:
                             seen.append(self.toolbox.call(call))
                         else:
                             with ticking(clock):
                                 seen.append(self.toolbox.call(call))
-                        yield ToolFinished(seen[-1])
+                        if shown:
+                            yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)
                 else:
                     self.backend.flush()  # before the result is out, so that it can be replayed at once
@@ -162,14 +166,17 @@ class Agent:
         finally:
             self.backend.flush()
 
-    async def _aevents(self, state: loop.State, *, streaming: bool) -> AsyncIterator[Event]:
+    async def _aevents(
+        self, state: loop.State, *, streaming: bool = False, shown: bool = True
+    ) -> AsyncIterator[Event]:
         clock = self.clock or self.backend.clock
         try:
             while True:
                 action = loop.next_action(state)
                 if isinstance(action, loop.CallModel):
                     step = len(state.steps)
-                    yield ModelAsked(step)
+                    if shown:  # nobody looks at the events of `run`, so none is made
+                        yield ModelAsked(step)
                     folding = StreamFold()
                     try:
                         if streaming:
@@ -183,14 +190,17 @@ class Agent:
                         state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
-                    yield ModelReplied(state.current or state.steps[-1], state.pending)
+                    if shown:
+                        yield ModelReplied(state.current or state.steps[-1], state.pending)
                 elif isinstance(action, loop.CallTools):
                     seen = []
                     for call in action.calls:
-                        yield ToolStarted(call)
+                        if shown:
+                            yield ToolStarted(call)
                         with ticking(clock):
                             seen.append(await self.toolbox.acall(call))
-                        yield ToolFinished(seen[-1])
+                        if shown:
+                            yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)
                 else:
                     self.backend.flush()  # before the result is out, so that it can be replayed at once

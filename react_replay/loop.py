@@ -8,99 +8,25 @@ derived from the history (`resume`), so an interrupted run is a shorter history 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from react_replay.dialects.base import Answer, Dialect, Outcome, ToolCalls
+from react_replay.dialects.base import Answer, Outcome, ToolCalls
 from react_replay.log import Log
-from react_replay.messages import (
-    Completion,
-    Flag,
-    Message,
-    Observation,
-    Request,
-    ToolCall,
-    ToolSpec,
-    Usage,
-)
-from react_replay.result import Limits, RunResult, Step, StopReason, distinct
+from react_replay.messages import Completion, Flag, Message, Observation, Request, ToolCall
+from react_replay.result import RunResult, Step, StopReason, distinct
+from react_replay.state import Action, CallModel, CallTools, Ending, Finish, Rules, State
 
-__all__ = ["Action", "CallModel", "CallTools", "Finish", "Rules", "State"]
+__all__ = ["CallModel", "CallTools", "Finish", "Rules", "State"]
 __all__ += ["next_action", "on_completion", "on_fault", "on_observations", "resume", "start"]
-
-Accept: TypeAlias = Callable[[str], "bool | str"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What stays the same for a whole run. `accept` judges an answer: True, or False or why not."""
-
-    dialect: Dialect
-    tools: tuple[ToolSpec, ...] = ()
-    limits: Limits = Limits()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    accept: Accept | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallModel:
-    """Ask the model; give the answer to `on_completion`."""
-
-    request: Request
-
-
-@dataclass(frozen=True, slots=True)
-class CallTools:
-    """Run these; give one observation each, in this order, to `on_observations`."""
-
-    calls: tuple[ToolCall, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The run is over."""
-
-    result: RunResult
-
-
-Action: TypeAlias = CallModel | CallTools | Finish
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """Why a run is over, and with what."""
-
-    stop: StopReason
-    answer: str | None = None
-    partial: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """A point in a run. `messages` and `steps` are views of append-only logs, so a state costs O(1)."""
-
-    rules: Rules
-    messages: Log[Message]
-    steps: Log[Step] = field(default_factory=Log)
-    pending: tuple[ToolCall, ...] = ()
-    current: Step | None = None
-    ids: Log[str] = field(default_factory=Log)
-    usage: Usage = Usage()
-    flags: tuple[str, ...] = ()
-    turns: int = 0
-    bad_turns: int = 0
-    repeats: int = 0
-    asked: tuple[Any, ...] = ()
-    ending: Ending | None = None
 
 
 def start(rules: Rules, question: str, *, system: str | None = None) -> State:
     """The state before the first model call."""
     opening = rules.dialect.open(question, tools=rules.tools, system=system)
     rules = replace(rules, options={**opening.options, **rules.options})
-    return State(rules=rules, messages=Log(opening.messages))
+    return State(rules, Log(opening.messages), Log(), Log())
 
 
 def resume(rules: Rules, messages: Sequence[Message]) -> State:
@@ -108,11 +34,11 @@ def resume(rules: Rules, messages: Sequence[Message]) -> State:
     opening = rules.dialect.open("", tools=rules.tools)
     rules = replace(rules, options={**opening.options, **rules.options})
     history = rules.dialect.pending(messages, rules.tools)
-    state = State(rules=rules, messages=Log(history.messages), ids=Log(history.ids))
+    state = State(rules, Log(history.messages), Log(), Log(history.ids))
     if not history.calls:
         return state
     step = Step(index=0, completion=history.completion)
-    return replace(state, pending=history.calls, current=step)
+    return state._replace(pending=history.calls, current=step)
 
 
 def next_action(state: State) -> Action:
@@ -151,10 +77,10 @@ def on_completion(state: State, completion: Completion) -> State:
     if isinstance(outcome, ToolCalls) and not _all_cut(outcome.calls, completion, flags):
         asked = tuple((call.name, call.written or repr(call.arguments)) for call in outcome.calls)
         repeats = state.repeats + 1 if asked == state.asked else 1
-        return replace(
-            state, pending=outcome.calls, current=step, asked=asked, repeats=repeats, bad_turns=0, **changes
+        return state._replace(
+            pending=outcome.calls, current=step, asked=asked, repeats=repeats, bad_turns=0, **changes
         )
-    return _without_calls(replace(state, **changes), step, outcome)
+    return _without_calls(state._replace(**changes), step, outcome)
 
 
 def _without_calls(state: State, step: Step, outcome: Outcome) -> State:
@@ -171,8 +97,7 @@ def _without_calls(state: State, step: Step, outcome: Outcome) -> State:
         step = replace(step, mend=reason)
         if state.bad_turns + 1 < state.rules.limits.max_bad_turns:
             mend = state.rules.dialect.mend(reason)
-            return replace(
-                state,
+            return state._replace(
                 messages=state.messages.extend((mend,)),
                 steps=state.steps.extend((step,)),
                 bad_turns=state.bad_turns + 1,
@@ -183,7 +108,7 @@ def _without_calls(state: State, step: Step, outcome: Outcome) -> State:
         unrun = tuple(Observation(call=c, text=f"error: {c.error}", ok=False) for c in outcome.calls)
         messages = messages.extend(state.rules.dialect.render(unrun))
         step = replace(step, observations=unrun)
-    return replace(state, messages=messages, steps=state.steps.extend((step,)), ending=ending)
+    return state._replace(messages=messages, steps=state.steps.extend((step,)), ending=ending)
 
 
 def on_observations(state: State, observations: Sequence[Observation]) -> State:
@@ -199,8 +124,7 @@ def on_observations(state: State, observations: Sequence[Observation]) -> State:
         observations=tuple(observations),
     )
     most = state.rules.limits.max_repeats
-    return replace(
-        state,
+    return state._replace(
         messages=state.messages.extend(state.rules.dialect.render(observations)),
         steps=state.steps.extend((answered,)),
         pending=(),
@@ -211,7 +135,7 @@ def on_observations(state: State, observations: Sequence[Observation]) -> State:
 
 def on_fault(state: State, error: str, *, partial: str = "") -> State:
     """The provider failed: the run ends here, with its history."""
-    return replace(state, ending=Ending(stop=StopReason.BACKEND_ERROR, error=error, partial=partial))
+    return state._replace(ending=Ending(stop=StopReason.BACKEND_ERROR, error=error, partial=partial))
 
 
 def _all_cut(calls: tuple[ToolCall, ...], completion: Completion, flags: Sequence[str]) -> bool:

@@ -19,6 +19,10 @@ from react_replay.messages import Observation, ToolCall, ToolSpec
 __all__ = ["Tool", "Toolbox", "tool"]
 
 
+# Made once: `json.dumps` with these settings would make one for every result.
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
 class Tool:
     """A function that a model may call; called directly, it is still that function.
 
@@ -165,7 +169,7 @@ class Toolbox(Mapping[str, Tool]):
         item, arguments = bound
         try:
             value = item.func(**arguments)
-            if inspect.isawaitable(value):
+            if hasattr(value, "__await__"):
                 value = _wait_for(value)
         except Exception as error:
             return _failed(call, arguments, error)
@@ -182,7 +186,7 @@ class Toolbox(Mapping[str, Tool]):
                 value = await item.func(**arguments)
             else:
                 value = await asyncio.to_thread(item.func, **arguments)
-                if inspect.isawaitable(value):
+                if hasattr(value, "__await__"):
                     value = await value
         except Exception as error:
             return _failed(call, arguments, error)
@@ -237,7 +241,7 @@ def _failed(call: ToolCall, arguments: dict[str, Any], error: Exception) -> Obse
 def _done(call: ToolCall, arguments: dict[str, Any], value: Any) -> Observation:
     ok = True
     try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text = value if isinstance(value, str) else _JSON.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         text, ok = f"error: the tool's result cannot be written as JSON: {error}", False
     return Observation(call=call, text=_sendable(text), ok=ok, arguments=arguments)

@@ -19,25 +19,10 @@ __all__ = [
 ]
 
 LONGEST_INPUT = 2_000
-FUNCTION_NAMES = [
-    "sqrt",
-    "abs",
-    "round",
-    "floor",
-    "ceil",
-    "min",
-    "max",
-    "pow",
-    "exp",
-    "ln",
-    "log",
-    "log10",
-    "log2",
-    "sin",
-    "cos",
-    "tan",
-    "factorial",
-]
+FUNCTION_NAMES = (
+    *("sqrt", "abs", "round", "floor", "ceil", "min", "max", "pow", "exp"),
+    *("ln", "log", "log10", "log2", "sin", "cos", "tan", "factorial"),
+)
 
 _LONGEST_MESSAGE = 200
 _MAGNITUDES = {
@@ -74,7 +59,6 @@ _CHARACTERS = {
     "@": "matrices are not supported; write * for a product",
     "\\": "of LaTeX only \\frac \\sqrt \\times \\cdot \\div \\left \\right \\pi \\% are known",
     "%": "write 5% for 5/100, or a % b with spaces for the remainder",
-    "√": "write sqrt(x)",
     "_": "write 1000 or 1_000",
 }
 

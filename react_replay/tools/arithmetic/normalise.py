@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from react_replay.errors import CalculatorError
 from react_replay.tools.arithmetic.latex import from_latex
 
 __all__ = ["normalise"]
@@ -68,7 +67,7 @@ _trailing_question = re.compile(r"=[ ]?\??\Z")
 def normalise(text: str) -> str:
     """`text` in the tokeniser's alphabet, without what surrounds the expression.
 
-    Raises `CalculatorError` where nothing is left, or where LaTeX is beyond the few known commands.
+    Raises `CalculatorError` where LaTeX is beyond the few known commands.
     """
     if not text.isascii():
         text = text.translate(_TABLE)
@@ -81,8 +80,6 @@ def normalise(text: str) -> str:
         text = _without_equals(text)
     if "\\" in text or "{" in text:
         text = from_latex(text)
-    if not text:
-        raise CalculatorError("there is no expression; write one, such as (2+3)*4")
     return text
 
 
