@@ -85,6 +85,10 @@ class Seen:
     body: Any
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the default of five refuses a burst of connections
+
+
 class LoopbackServer:
     """An HTTP server on 127.0.0.1 that plays replies in order, or asks `answer` for each."""
 
@@ -103,7 +107,7 @@ class LoopbackServer:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True

@@ -6,6 +6,7 @@ a served one go through the same code. A request's bytes and its answer's are ke
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -42,7 +43,7 @@ class LiveBackend(WiredBackend, ChatBackend):
         self._api_key = api_key
         self._options = options
         self._sync: Any = None
-        self._async: Any = None
+        self._async: tuple[Any, Any] | None = None
 
     @classmethod
     def from_env(cls, *, model: str | None = None, env_file: str | Path | None = None) -> Self:
@@ -170,15 +171,18 @@ class LiveBackend(WiredBackend, ChatBackend):
         return self._sync
 
     def _aclient(self) -> Any:
-        if self._async is None:
+        """The client of the running event loop: connections of another loop cannot be used again."""
+        running = asyncio.get_running_loop()
+        if self._async is None or self._async[0] is not running:
             import httpx2
             import openai
 
-            # A connection kept alive belongs to one event loop; this backend may outlive several.
-            limits = httpx2.Limits(max_keepalive_connections=0, max_connections=1000)
+            # No connection is kept: one that outlives its loop can neither be used nor closed.
+            limits = httpx2.Limits(max_keepalive_connections=0)
             options = {"http_client": openai.DefaultAsyncHttpxClient(limits=limits), **self._options}
-            self._async = openai.AsyncOpenAI(api_key=self._api_key, base_url=self.base_url, **options)
-        return self._async
+            client = openai.AsyncOpenAI(api_key=self._api_key, base_url=self.base_url, **options)
+            self._async = (running, client)
+        return self._async[1]
 
     def _body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
         body = {"model": self.model, **Request.of(request).body()}
