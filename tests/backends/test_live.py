@@ -326,12 +326,3 @@ def test_sixteen_async_calls_at_once(server: Any, live: LiveBackend, reply: Any)
         return [result.answer for result in results]
 
     assert asyncio.run(many()) == [f"re q{n}" for n in range(16)]
-
-
-def test_one_backend_serves_several_event_loops(server: Any, live: LiveBackend) -> None:
-    """A live backend may be used from one `asyncio.run` after another."""
-    server.json(HELLO)
-    server.json(HELLO)
-    first, second = (asyncio.run(Agent(live).arun("x")) for _ in range(2))
-    assert first.to_dict() == second.to_dict()
-    assert first.answer is not None
