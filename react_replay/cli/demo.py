@@ -19,20 +19,21 @@ def bundled() -> Path:
 def demo() -> int:
     """Replay every question of the five articles: no key, no network.
 
-    Each run shows its steps (thought, tool and arguments, observation, answer) and a summary line.
+    Each run shows its steps (thought, tool and arguments, observation) on stderr, its answer on stdout, and a
+    summary line.
     """
     from react_replay.backends.cassette import CassetteBackend
     from react_replay.cli.terminal import StepPrinter, console, summary
     from react_replay.seeds import SEEDS
 
-    out = console()
+    out, answers = console(), console(stderr=False)
     failed = 0
     for seed in SEEDS:
         for question in seed.questions:
             out.rule(f"{seed.number}  {seed.title}  [{seed.dialect}]", align="left", characters="-")
             out.print(question.text, style="bold")
             with CassetteBackend(bundled() / seed.cassette(question)) as backend:
-                result = StepPrinter(out).watch(seed.agent(backend).steps(question.text))
+                result = StepPrinter(out, answers=answers).watch(seed.agent(backend).steps(question.text))
             out.print(f"  {summary(result, 'replayed offline, 0 network calls')}", style="dim")
             out.print()
             right = result.answer is not None and all(part in result.answer for part in question.holds)

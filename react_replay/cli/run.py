@@ -79,7 +79,7 @@ def run(
             dialect=settings["dialect"] or "native",
             system=settings["system"],
             options=_options(settings),
-            limits=Limits(max_steps=settings["max_steps"] or 10),
+            limits=Limits(max_steps=10 if settings["max_steps"] is None else settings["max_steps"]),
         )
         events = agent.stream(question) if stream else agent.steps(question)
         printer = StepPrinter(console(), streaming=stream)

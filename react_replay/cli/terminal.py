@@ -33,11 +33,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def console() -> Any:
-    """A rich console on stderr."""
+def console(*, stderr: bool = True) -> Any:
+    """A rich console on stderr, or on stdout."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def _columns(character: str) -> int:
@@ -66,9 +66,10 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 class StepPrinter:
     """Prints a run's events as they come: thought, tool and arguments, observation, answer."""
 
-    def __init__(self, target: Any, *, streaming: bool = False) -> None:
+    def __init__(self, target: Any, *, streaming: bool = False, answers: Any = None) -> None:
         self.target = target
         self.streaming = streaming
+        self.answers = answers  # a second console, for the answer alone
         self._open = False
 
     def watch(self, events: Iterable[Event]) -> RunResult:
@@ -105,19 +106,20 @@ class StepPrinter:
             self._finished(event.result)
 
     def _finished(self, result: RunResult) -> None:
-        if result.answer is not None:
-            self._line("answer", result.answer, "bold")
-        elif result.error or result.partial:
+        if result.answer is None and (result.error or result.partial):
             self._line("ended", result.error or result.partial, "red")
+        elif result.answer is not None and self.answers is not None:
+            self._line("answer", result.answer, "bold", on=self.answers)
 
-    def _line(self, label: str, text: str, style: str) -> None:
-        width = max(self.target.width, 40) - 14
+    def _line(self, label: str, text: str, style: str, *, on: Any = None) -> None:
+        target = self.target if on is None else on
+        width = max(target.width, 40) - 14
         lines = list(_wrapped(plain(text), width))
         if len(lines) > 12:
             lines = [*lines[:12], f"... ({len(lines) - 12} more lines)"]
         for number, line in enumerate(lines):
-            self.target.print(f"  {label if number == 0 else '':<11} ", style="dim", end="")
-            self.target.print(line, style=style or None)
+            target.print(f"  {label if number == 0 else '':<11} ", style="dim", end="")
+            target.print(line, style=style or None)
 
 
 def summary(result: RunResult, source: str) -> str:

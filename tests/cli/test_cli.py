@@ -204,9 +204,11 @@ def test_what_replays_never_opens_a_socket(arguments: tuple[str, ...]) -> None:
 
 
 def test_the_demo_answers_every_question() -> None:
-    """demo shows every run with its summary, and all are answered as recorded."""
+    """demo shows every run with its summary, its answers on stdout, and all are answered as recorded."""
     done = run("demo")
     assert done.returncode == 0
+    assert done.stdout.count("  answer ") == 11
+    assert "0.3121" in done.stdout
     assert "11 of 11 questions answered as recorded." in done.stderr
     assert done.stderr.count("replayed offline, 0 network calls") == 11
 
@@ -216,7 +218,8 @@ def test_the_demo_fits_80_columns() -> None:
     from react_replay.cli.terminal import _columns
 
     done = run("demo")
-    assert max(sum(map(_columns, line)) for line in done.stderr.splitlines()) <= 80
+    shown = (done.stderr + done.stdout).splitlines()
+    assert max(sum(map(_columns, line)) for line in shown) <= 80
 
 
 def test_show_lists_a_cassettes_turns() -> None:
