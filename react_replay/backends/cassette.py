@@ -24,6 +24,7 @@ from react_replay.wire import (
     Exchange,
     completion_dict,
     encode_event,
+    fold,
     read_completion,
     split_completion,
 )
@@ -212,6 +213,11 @@ class CassetteBackend(ChatBackend):
 
     def _keep_reply(self, request: Request, completion: Completion) -> Completion:
         """Keep a reply that came without a wire, and read it as its replay will be read."""
+        if completion.finish_reason is None:
+            # A stream that broke off stays one: a whole body without a reason would read as finished.
+            chunks = list(split_completion(completion))
+            self._keep(_streamed_exchange(request, chunks))
+            return fold(chunks)
         raw = completion_dict(completion)
         self._keep(_synthesised(request, (_json(raw),), "application/json"))
         return read_completion(json.loads(_json(raw)))

@@ -21,10 +21,16 @@ def _calculate(
 
 
 _DESCRIPTION = """\
-Evaluate an arithmetic expression exactly. Numbers only, no names, units or words. 做算术运算。
-Operators: + - * / // % and ^ or ** (power); parentheses; 5% is 5/100. Write every * out.
-Functions: sqrt abs round(x, n) floor ceil min max pow exp ln log log10 log2 sin cos tan factorial;
-constants: pi e. The result is exact where it ends, else it has 12 significant digits."""
+Evaluate one arithmetic expression exactly. 做算术运算。
+Write numbers only: no names, units, words, `=` or comparisons; look values up first.
+Operators: + - * / // (floor) % (remainder) ^ or ** (power, right to left; -2^2 is -4), n! and parentheses.
+Write every * out: 2*(3), not 2(3); a mixed number is 1+5/6.
+A % right after a number is a percent, 5% = 5/100, so 100+10% is 100.1: for an increase write 100*(1+10%);
+put spaces around % for a remainder: 10 % 3.
+Numbers: 1234.5, 1,234.5 (no such commas inside a call), 1.5e-3, 260.2万, 1.5亿.
+Functions: sqrt abs round(x, n) floor ceil min max pow exp ln log(x) (natural) log(x, base) log10 log2
+sin cos tan (radians) factorial; constants pi, e. round goes half to even.
+The result is exact where it is whole or a short decimal, else it has 12 significant digits."""
 
 calculator: Tool = tool(name="calculator", description=_DESCRIPTION)(_calculate)
 calculate: Tool = tool(name="calculate", description=_DESCRIPTION)(_calculate)

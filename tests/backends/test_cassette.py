@@ -126,7 +126,7 @@ def test_the_path_replays_after_a_run_without_close(path: Path, shell: str) -> N
     async def astream() -> None:
         async for event in agent.astream("?"):
             if isinstance(event, RunFinished):
-                assert path.exists()
+                assert Agent(CassetteBackend(path)).run("?").answer == "hi"
 
     if shell == "run":
         agent.run("?")
@@ -165,6 +165,16 @@ def test_a_fault_is_not_recorded(path: Path) -> None:
     result = Agent(CassetteBackend(path, record="once", live=live)).run("?")
     assert str(result.stop_reason) == "backend_error"
     assert not path.exists()
+
+
+def test_a_broken_stream_replays_as_a_broken_stream(path: Path) -> None:
+    """Text that never got a finish reason is no answer in the replay either."""
+    chunk = {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}
+    live = ScriptedBackend([[chunk]])
+    first = Agent(CassetteBackend(path, record="once", live=live)).run("?")
+    again = Agent(CassetteBackend(path)).run("?")
+    assert (str(again.stop_reason), again.partial) == ("incomplete", "half")
+    assert first.to_dict() == again.to_dict()
 
 
 def test_a_replay_gives_the_recorded_run_to_the_byte(path: Path) -> None:

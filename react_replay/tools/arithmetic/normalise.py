@@ -108,9 +108,9 @@ def _unwrapped(text: str) -> str:
 
 def _without_equals(text: str) -> str:
     """`text` without a spreadsheet's leading `=` and without one trailing `=` or `=?`."""
-    if text.startswith("=") and not text.startswith("=="):
+    if text.startswith("="):
         text = text[1:].lstrip(" \t\r\n")
     tail = _trailing_question.search(text, max(0, len(text) - 3))
-    if tail and not text[: tail.start()].endswith(("=", "<", ">")):
+    if tail:
         text = text[: tail.start()].rstrip(" \t\r\n")
     return text

@@ -106,7 +106,7 @@ def power(base: Value, exponent: Value) -> Value:
             return 1
         if base in (0, 1, -1):
             return base if exponent % 2 else base * base
-        if exponent.bit_length() < 64 and _log2(base) * abs(exponent) <= _BUDGET:
+        if exponent.bit_length() < 64 and _log2(base) * abs(exponent) < _BUDGET:
             whole: Exact = base ** abs(exponent)
             if exponent > 0:
                 return whole
