@@ -163,8 +163,9 @@ class Agent:
                     self.backend.flush()  # before the result is out, so that it can be replayed at once
                     yield RunFinished(action.result)
                     return
-        finally:
-            self.backend.flush()
+        except BaseException:
+            self.backend.flush(complete=False)
+            raise
 
     async def _aevents(
         self, state: loop.State, *, streaming: bool = False, shown: bool = True
@@ -206,8 +207,9 @@ class Agent:
                     self.backend.flush()  # before the result is out, so that it can be replayed at once
                     yield RunFinished(action.result)
                     return
-        finally:
-            self.backend.flush()
+        except BaseException:
+            self.backend.flush(complete=False)
+            raise
 
 
 def _fault(state: loop.State, error: Exception, so_far: str) -> loop.State:

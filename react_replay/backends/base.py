@@ -45,8 +45,11 @@ class ChatBackend(ABC):
         for chunk in split_completion(await self.acomplete(request)):
             yield chunk
 
-    def flush(self) -> None:
-        """Called when a run ends: what was recorded so far must be safe afterwards."""
+    def flush(self, *, complete: bool = True) -> None:
+        """Called when a run ends: what was recorded so far must be safe afterwards.
+
+        `complete` is False where the run broke off by an exception.
+        """
 
     def close(self) -> None:
         """Let go of what the backend holds. May be called twice."""

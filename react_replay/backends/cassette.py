@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from react_replay.backends.base import ChatBackend, Chunk
@@ -140,10 +141,14 @@ class CassetteBackend(ChatBackend):
             yield chunk
         self._keep(_streamed_exchange(request, kept))
 
-    def flush(self) -> None:
-        """Write what was recorded since the last time; a session that recorded nothing writes nothing."""
+    def flush(self, *, complete: bool = True) -> None:
+        """Write what was recorded since the last time; a session that recorded nothing writes nothing.
+
+        In mode `all` a run that broke off does not take the place of a whole recording.
+        """
         with self._lock:
-            if len(self._new) == self._saved:
+            kept = self.record == "all" and self._cassette is not None and not complete
+            if len(self._new) == self._saved or kept:
                 return
             from react_replay.cassettes.writing import interaction_of, save
 
@@ -161,9 +166,21 @@ class CassetteBackend(ChatBackend):
         try:
             self.flush()
         finally:
-            if self._owned is not None:
-                self._owned.close()
-                self._owned = self._live = None
+            self._let_go()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.flush(complete=kind is None)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._owned is not None:
+            self._owned.close()
+            self._owned = self._live = None
 
     def _load(self) -> Cassette | None:
         try:

@@ -23,6 +23,7 @@ from react_replay import (
     Request,
     RunFinished,
     ScriptedBackend,
+    ScriptExhausted,
     ToolCall,
     tool,
 )
@@ -417,3 +418,25 @@ def test_a_missing_cassette_leaves_the_agent(path: Path) -> None:
     """`CassetteMissing` is ours and raised at once."""
     with pytest.raises(CassetteMissing):
         CassetteBackend(path)
+
+
+def test_a_run_that_broke_off_does_not_replace_a_whole_recording(tmp_path: Path) -> None:
+    """In mode `all` an exception in the middle of a run leaves the old cassette as it was."""
+    path = tmp_path / "c.yaml"
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["whole"])) as backend:
+        Agent(backend).run("?")
+    before = path.read_bytes()
+    with (
+        pytest.raises(ScriptExhausted),
+        CassetteBackend(path, record="all", live=ScriptedBackend(["Thought"])) as backend,
+    ):
+        Agent(backend, dialect="zh").run("?")
+    assert path.read_bytes() == before
+
+
+def test_a_run_that_broke_off_keeps_its_turns_where_there_was_nothing(tmp_path: Path) -> None:
+    """A first recording that breaks off keeps the turns that were paid for."""
+    path = tmp_path / "c.yaml"
+    with pytest.raises(ScriptExhausted):
+        Agent(CassetteBackend(path, record="once", live=ScriptedBackend(["Thought"])), dialect="zh").run("?")
+    assert len(CassetteBackend(path).unplayed) == 1
