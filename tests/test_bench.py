@@ -13,18 +13,9 @@ ROOT = Path(__file__).parent.parent
 def test_the_loop_bench_prints_and_writes_its_figures(tmp_path: Path) -> None:
     """`bench loop` prints a row a size and writes the same figures as JSON."""
     out = tmp_path / "bench.json"
+    command = [sys.executable, str(ROOT / "scripts/benchmarks.py"), "loop", "--json", str(out)]
     done = subprocess.run(
-        [
-            sys.executable,
-            str(ROOT / "scripts/benchmarks.py"),
-            "loop",
-            "--sizes",
-            "2,4",
-            "--rounds",
-            "1",
-            "--json",
-            str(out),
-        ],
+        [*command, "--sizes", "2,4", "--rounds", "1"],
         capture_output=True,
         text=True,
         timeout=60,

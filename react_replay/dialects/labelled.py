@@ -7,11 +7,11 @@ after is dropped and flagged. Nothing is guessed: what cannot be read beyond dou
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from react_replay.dialects.actions import Action, clean_name, object_reply, read_action
+from react_replay.dialects.actions import FINISH, Action, clean_name, object_reply, read_action, spelled
 from react_replay.dialects.base import Answer, Dialect, Malformed, Opening, Outcome, ToolCalls
 from react_replay.dialects.markup import clean_reply
 from react_replay.dialects.payload import Payload, read_json, unfenced
@@ -63,6 +63,11 @@ class LabelledDialect(Dialect):
     prompt: str = "labelled"
     language: Literal["en", "zh"] = "en"
     one_message: bool = False
+    scanner: Scanner = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        table = tuple(sorted((kind, tuple(spellings)) for kind, spellings in self.labels.items()))
+        object.__setattr__(self, "scanner", _scanner(table))
 
     def localised(self, question: str) -> Dialect:
         if self.name == "zh" or not has_chinese(question):
@@ -91,13 +96,24 @@ class LabelledDialect(Dialect):
 
     def parse_text(self, text: str, tools: Sequence[ToolSpec] = (), *, cut: bool = False) -> Outcome:
         """Read a reply's text; `cut` says that the provider stopped it."""
+        if "<" not in text:
+            return _Reading(self, text, tools, cut).outcome()
         cleaned = clean_reply(text)
+        text, kept = cleaned.text, ""
         if cleaned.calls and not self.strict:
-            return ToolCalls(calls=cleaned.calls[:1], flags=cleaned.flags, kept=text)
-        outcome = _Reading(self, cleaned.text, tools, cut).outcome()
-        if cleaned.flags:
-            return replace(outcome, flags=(*cleaned.flags, *outcome.flags))
-        return outcome
+            text, kept = cleaned.before, cleaned.kept
+        outcome = _Reading(self, text, tools, cut).outcome()
+        flags = tuple(dict.fromkeys((*cleaned.flags, *outcome.flags)))
+        if kept and isinstance(outcome, Malformed):  # no label stands before the call that was found
+            return ToolCalls(calls=cleaned.calls[:1], thought=outcome.thought, flags=flags, kept=kept)
+        return replace(outcome, flags=flags) if flags else outcome
+
+    def written(self, kind: str) -> str:
+        """How we write the label of a kind when we tell the model what we expected."""
+        spellings = self.labels.get(kind) or LABELS[kind]
+        if self.prompt == "zh":
+            return next((spelling for spelling in spellings if has_chinese(spelling)), spellings[0])
+        return spellings[0]
 
     def assistant(self, completion: Completion, outcome: Outcome) -> Message:
         return {"role": "assistant", "content": outcome.kept}
@@ -114,9 +130,11 @@ class LabelledDialect(Dialect):
 class _Reading:
     """One reply being read."""
 
+    __slots__ = ("cut", "dialect", "flags", "scan", "text", "thought", "tools")
+
     def __init__(self, dialect: LabelledDialect, text: str, tools: Sequence[ToolSpec], cut: bool) -> None:
         self.dialect = dialect
-        self.scanner = _scanner(tuple(sorted(dialect.labels.items())))
+        self.scan = dialect.scanner.scan
         self.text = _outer_fence_removed(text)
         self.tools = {tool.name: tool for tool in tools}
         self.cut = cut
@@ -129,110 +147,109 @@ class _Reading:
             reply = object_reply(text)
             if reply is not None:
                 return self._from_object(reply)
-        first: Label | None = None
         thought_at: int | None = None
-        for label in self.scanner.scan(text):
-            if label.kind == THOUGHT:
+        orphan = False
+        labels = self.scan(text)
+        for label in labels:
+            kind = label.kind
+            if kind == THOUGHT:
                 thought_at = label.end if thought_at is None else thought_at
-            elif label.kind in (ACTION, ANSWER, OBSERVATION) or (
-                label.kind == INPUT and thought_at is not None
-            ):
-                first = label
+            elif kind in (ACTION, ANSWER):
+                self.thought = text[thought_at or 0 : label.start].strip()
+                return self._action(label, labels) if kind == ACTION else self._answer(label, labels)
+            elif kind == INPUT:
+                orphan = True
+            elif kind == OBSERVATION:
                 break
-        end = first.start if first else len(text)
-        self.thought = text[thought_at or 0 : end].strip()
-        if first is None or first.kind in (INPUT, OBSERVATION):
-            return self._malformed(self._missing(first, thought_at))
-        return self._answer(first) if first.kind == ANSWER else self._action(first)
+        self.thought = text[thought_at or 0 :].strip()
+        return self._malformed(self._missing(orphan, thought_at is not None))
 
-    def _missing(self, first: Label | None, thought_at: int | None) -> str:
-        spelled = self.dialect.labels
-        action, answer = f"`{spelled[ACTION][0]}:`", f"`{spelled[ANSWER][0]}:`"
-        if first is not None and first.kind == INPUT:
+    def _missing(self, orphan: bool, thought: bool) -> str:
+        action, answer = (f"`{self.dialect.written(kind)}:`" for kind in (ACTION, ANSWER))
+        if orphan:
             return f"an input stands without its {action} line"
-        found = "only a thought" if thought_at is not None else "no label"
+        found = "only a thought" if thought else "no label"
         return f"found {found}; after the thought write {action} to use a tool or {answer} to finish"
 
-    def _malformed(self, reason: str, kept: str | None = None) -> Outcome:
-        return Malformed(
-            reason=reason,
-            thought=self.thought,
-            flags=tuple(self.flags),
-            kept=self.text.strip() if kept is None else kept,
-        )
+    def _malformed(self, reason: str) -> Outcome:
+        flags = tuple(dict.fromkeys(self.flags))
+        return Malformed(reason=reason, thought=self.thought, flags=flags, kept=self.text.strip())
 
-    def _answer(self, label: Label) -> Outcome:
+    def _answer(self, label: Label, labels: Iterator[Label]) -> Outcome:
         end = len(self.text)
-        for later in self.scanner.scan(self.text, label.end):
+        for later in labels:
             if later.kind in (QUESTION, THOUGHT, OBSERVATION):
                 end = later.start
                 odd = Flag.INVENTED_OBSERVATION if later.kind == OBSERVATION else Flag.TRAILING_TEXT
                 self.flags.append(odd)
                 break
-        return self._final(self.text[label.end : end].strip(), end)
+            if later.kind == ACTION:  # the answer may well speak of one
+                self.flags.append(Flag.AMBIGUOUS)
+        return self._final(_unbolded(self.text[label.end : end].strip(), label.bold), end)
 
     def _final(self, answer: str, end: int) -> Outcome:
-        if not answer:
+        if not answer.strip():
             return self._malformed("the final answer is empty; write it after its label")
-        return Answer(
-            answer=answer, thought=self.thought, flags=tuple(self.flags), kept=self.text[:end].strip()
-        )
+        flags = tuple(dict.fromkeys(self.flags))
+        return Answer(answer=answer, thought=self.thought, flags=flags, kept=self.text[:end].strip())
 
-    def _action(self, label: Label) -> Outcome:
+    def _action(self, label: Label, labels: Iterator[Label]) -> Outcome:
         """An action: its line, then the input that its own label or its call syntax gives."""
-        text = self.text
-        later = self.scanner.scan(text, label.end)
-        following = next(later, None)
-        limit = following.start if following else len(text)
-        action = read_action(text, label.end, limit, self.dialect.input, known=self.tools)
-        self.flags += action.flags
+        following = next(labels, None)
+        limit = following.start if following else len(self.text)
+        action = read_action(self.text, label.end, limit, self.dialect.input, known=self.tools)
+        if action.flags:
+            self.flags += action.flags
         if action.nothing:
-            answer = self.dialect.labels[ANSWER][0]
+            answer = self.dialect.written(ANSWER)
             return self._malformed(f"no tool is named; to finish without a tool write `{answer}:`")
         if action.error:
             return self._malformed(action.error)
         payload = action.payload
         if payload is None and following is not None and following.kind == INPUT:
-            payload = self._input(following)
+            payload = self._input(following, labels)
+            if payload.value == "":
+                action.end, payload = payload.end, None
         if payload is None:
             return self._without_input(action)
         if payload.error:
             return self._malformed(payload.error)
-        self.flags += payload.flags
-        self._after(payload.end)
         return self._call(action.name, payload)
 
-    def _input(self, label: Label) -> Payload:
+    def _input(self, label: Label, labels: Iterator[Label]) -> Payload:
         """What stands after the input label. JSON first; free text up to the next label."""
-        text, start = self.text, label.end
+        text, start, wants_json = self.text, label.end, self.dialect.input == "json"
         while start < len(text) and text[start].isspace():
             start += 1
-        following = next(self.scanner.scan(text, label.end), None)
+        following = next(labels, None)
         limit = following.start if following else len(text)
-        fence = unfenced(text, start)
-        inner = fence[0] if fence else start
-        if text[inner : inner + 1] == "{":
-            read = read_json(text, inner, fence[1] if fence else limit, strict=self.dialect.strict)
+        fence = None
+        if text[start : start + 1] in ("`", "~"):
+            fence = unfenced(text, start, limit)
+            start = _to_object(text, fence[0]) if fence else start + (text[start : start + 2] == "`{")
+        if text[start : start + 1] in ("{", "｛"):
+            read = read_json(text, start, fence[1] if fence else limit, strict=self.dialect.strict)
             if not read.error and isinstance(read.value, dict):
                 return read._replace(end=max(read.end, fence[2])) if fence else read
-            if fence is None or self.dialect.input == "json":
+            if fence is None or wants_json:
                 return read._replace(error=self._unreadable(read.error or "it is no object"))
-        if self.dialect.input == "json":
-            return Payload(None, limit, (), self._unreadable("it is no JSON object"))
         if fence:
-            return Payload(text[fence[0] : fence[1]].rstrip("\n"), fence[2])
-        free = self.scanner.without_stop_word(text[start:limit]).strip()
-        return Payload(_unquoted(free), limit)
+            return Payload(text[fence[0] : fence[1]].rstrip("\r\n"), fence[2])
+        free = self.dialect.scanner.without_stop_word(text[label.end : limit])
+        end = label.end + len(free.rstrip())
+        free = _unbolded(free.strip(), label.bold)
+        return Payload(free if wants_json else _unquoted(free), end)
 
     def _unreadable(self, why: str) -> str:
-        label = self.dialect.labels[INPUT][0]
-        return f'the {label} must be a JSON object such as {{"name": "value"}}: {why}'
+        return f'the {self.dialect.written(INPUT)} must be a JSON object such as {{"name": "value"}}: {why}'
 
     def _after(self, end: int) -> None:
         """Flags for what stands behind the payload, which is dropped."""
-        following = next(self.scanner.scan(self.text, end), None)
+        if not self.text[end:].strip():
+            return
+        following = next(self.scan(self.text, end), None)
         limit = following.start if following else len(self.text)
-        rest = self.scanner.without_stop_word("\n" + self.text[end:limit])
+        rest = self.dialect.scanner.without_stop_word("\n" + self.text[end:limit])
         if rest.strip(" \t\r\n`*"):
             self.flags.append(Flag.TRAILING_TEXT)
         if following is not None:
@@ -246,42 +263,67 @@ class _Reading:
         if required:
             fields = ", ".join(f"`{name}`" for name in required)
             return self._malformed(f"the action {action.name} has no input; it needs {fields}")
-        if action.name.casefold() in _FINISH and not spec:
+        if not spec and action.name.casefold() in FINISH:
             return self._malformed("the final answer is empty; write it after its label")
-        self._after(action.end)
+        if self.text[action.end :].lstrip(" \t\r\n`").startswith("{"):
+            return self._malformed(f"an input stands without its `{self.dialect.written(INPUT)}:` label")
+        if self.cut and not self.text[action.end :].strip():
+            return self._cut()
         return self._call(action.name, Payload({}, action.end))
 
+    def _cut(self) -> Outcome:
+        self.flags.append(Flag.TRUNCATED)
+        return self._malformed("the reply was cut before the input ended")
+
     def _call(self, name: str, payload: Payload) -> Outcome:
-        value = payload.value
-        if name.casefold() in _FINISH and name not in self.tools:
+        value, end = payload.value, payload.end
+        if payload.flags:
+            self.flags += payload.flags
+        if self.dialect.strict and Flag.REPAIRED in self.flags:
+            return self._malformed("the input is not written as agreed: check its quotes and brackets")
+        self._after(end)
+        if name not in self.tools and name.casefold() in FINISH:
             if isinstance(value, dict) and len(value) == 1:
                 value = next(iter(value.values()))
-            return self._final(value if isinstance(value, str) else str(value), payload.end)
-        if self.cut and payload.end >= len(self.text.rstrip()) and isinstance(value, str):
-            self.flags.append(Flag.TRUNCATED)
-            return self._malformed("the reply was cut before the input ended")
-        call = ToolCall(name=name, arguments=value)
+            return self._final(spelled(value), end)
+        if isinstance(value, str):
+            if self.dialect.input == "json":
+                return self._malformed(self._unreadable("it is no JSON object"))
+            if self.cut and not self.text[end:].strip():
+                return self._cut()
         return ToolCalls(
-            calls=(call,),
+            calls=(ToolCall(name=name, arguments=value),),
             thought=self.thought,
-            flags=tuple(dict.fromkeys(self.flags)),
-            kept=self.text[: payload.end].strip(),
+            flags=tuple(dict.fromkeys(self.flags)) if self.flags else (),
+            kept=self.text[:end].strip(),
         )
 
     def _from_object(self, reply: dict[str, Any]) -> Outcome:
-        self.thought = str(reply.get("thought") or "")
-        if (answer := reply.get("answer")) is not None:
-            return self._final(answer if isinstance(answer, str) else str(answer), len(self.text))
-        name = clean_name(str(reply["action"]), self.tools, self.flags)
+        self.thought, end = reply["thought"], len(self.text)
+        self.flags += reply["flags"]
+        if (answer := reply["answer"]) is not None:
+            return self._final(spelled(answer), end)
+        name = clean_name(reply["action"], self.tools, self.flags)
         value = reply["input"]
         if value is None:
-            return self._without_input(Action(name=name, end=len(self.text)))
-        if not isinstance(value, (dict, str)) or (isinstance(value, str) and self.dialect.input == "json"):
-            return self._malformed(self._unreadable("it is no object"))
-        return self._call(name, Payload(value, len(self.text)))
+            return self._without_input(Action(name=name, end=end))
+        return self._call(name, Payload(value, end))
 
 
-_FINISH = frozenset({"finish", "final answer", "final_answer", "最终答案", "完成"})
+def _to_object(text: str, start: int) -> int:
+    """Where the brace of an object stands, past blanks; `start` if there is none."""
+    position = start
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position if text[position : position + 1] in ("{", "｛") else start
+
+
+def _unbolded(text: str, mark: str) -> str:
+    """A text whose first line ends the bold that began before its label, without that mark."""
+    if mark:
+        head, newline, rest = text.partition("\n")
+        return head.removesuffix(mark).rstrip() + newline + rest
+    return text
 
 
 def _unquoted(text: str) -> str:
@@ -294,11 +336,10 @@ def _unquoted(text: str) -> str:
 
 
 def _outer_fence_removed(text: str) -> str:
-    """A reply that stands as a whole inside one code fence, without it."""
-    stripped = text.strip()
-    if not stripped.startswith("```") or not stripped.endswith("```"):
-        return text
-    fence = unfenced(stripped, 0)
-    if fence is None or fence[2] < len(stripped):
-        return text
-    return stripped[fence[0] : fence[1]]
+    """A reply without blanks round it, nor a code fence in which it stands as a whole."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        fence = unfenced(text, 0, len(text))
+        if fence is not None and fence[2] == len(text):
+            return text[fence[0] : fence[1]].strip()
+    return text

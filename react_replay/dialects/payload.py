@@ -6,18 +6,18 @@ completed. Nothing here raises.
 
 from __future__ import annotations
 
-import ast
 import json
+import math
 import re
 from typing import Any, NamedTuple
 
 from react_replay.messages import Flag
 
-__all__ = ["Payload", "bracketed", "read_json", "unfenced"]
+__all__ = ["OPENERS", "Payload", "bracketed", "read_json", "unfenced", "whole_json"]
 
 
 class Payload(NamedTuple):
-    """A value, and where its text ends. `error` says why it could not be read; `cut`: it stops short."""
+    """A value, and where its text ends. `error` says why it could not be read."""
 
     value: Any
     end: int
@@ -29,27 +29,52 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
-_QUOTES = str.maketrans({"“": '"', "”": '"', "：": ":", "，": ",", "｛": "{", "｝": "}"})
-_READ_ERRORS = (ValueError, RecursionError, MemoryError, SyntaxError, TypeError)
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse(digits[:20])
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse, parse_float=_finite)
+_READ_ERRORS = (ValueError, RecursionError, MemoryError)
 _REPAIR_LIMIT = 20_000
+_DEPTH = 100
 
 
 def read_json(text: str, start: int, limit: int, *, strict: bool = False) -> Payload:
     """The JSON value at `start`; `limit` is where the next label stands, for what is no JSON."""
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = _decoded(text, start)
         return Payload(value, end)
     except _READ_ERRORS as error:
         reason = _reason(error, start)
-    broken = text[start:limit].strip()
-    if not strict and len(broken) <= _REPAIR_LIMIT:
-        for candidate in (broken.translate(_QUOTES), broken.replace("\\n", " ")):
-            if candidate != broken and (value := _whole(candidate)) is not None:
-                return Payload(value, limit, (Flag.REPAIRED,))
-        if (value := _python_dict(broken)) is not None:
+    if not strict and limit - start <= _REPAIR_LIMIT:
+        value = whole_json(_ODD.sub(_mended, text[start:limit]))
+        if value is not None:
             return Payload(value, limit, (Flag.REPAIRED,))
     return Payload(None, limit, (), reason)
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    """The value at `start`, and its end. Raises `RecursionError` for what others could not write again."""
+    value, end = _DECODER.raw_decode(text, start)
+    if text.count("{", start, end) + text.count("[", start, end) > _DEPTH:
+        level = [value]
+        for _ in range(_DEPTH):
+            held = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
+            level = [child for children in held for child in children]
+        if level:
+            raise RecursionError
+    return value, end
+
+
+def whole_json(text: str) -> Any:
+    """The JSON value that a text is; None where it is none, or more than one."""
+    text = text.strip()
+    try:
+        value, end = _decoded(text, 0)
+    except _READ_ERRORS:
+        return None
+    return value if end == len(text) else None
 
 
 def _reason(error: BaseException, start: int) -> str:
@@ -57,72 +82,76 @@ def _reason(error: BaseException, start: int) -> str:
         return f"{error.msg} at character {error.pos - start} of the input"
     if isinstance(error, (RecursionError, MemoryError)):
         return "it is nested too deeply"
-    return str(error)[:120]
+    return "a number has too many digits" if "digits" in str(error) else str(error)
 
 
-def _whole(text: str) -> Any:
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except _READ_ERRORS:
-        return None
-    return value if not text[end:].strip() else None
+# Strings come first, so that nothing in them is touched. Closing quotes are optional to keep it linear.
+_ODD = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?+'
+    r"|'(?P<single>(?:[^'\\]++|\\.)*+)'?+"
+    r"|[“”](?P<curly>[^“”]*+)[“”]?+"
+    r"|(?P<comma>,\s*+(?=[}\]]))|(?P<wide>[：，｛｝])|(?P<break>\\[nrt])|\b(?P<word>True|False|None)\b",
+    re.S,
+)
+_SPELLED = {"：": ":", "，": ",", "｛": "{", "｝": "}", "True": "true", "False": "false", "None": "null"}
 
 
-def _python_dict(text: str) -> Any:
-    """A Python literal of JSON's types, as models write with single quotes; None where it is none."""
-    if not text.startswith("{") or text.count("{") + text.count("[") + text.count("(") > 100:
-        return None
-    try:
-        value = ast.literal_eval(text)
-        return json.loads(json.dumps(value, allow_nan=False)) if isinstance(value, dict) else None
-    except _READ_ERRORS:
-        return None
+def _mended(found: re.Match[str]) -> str:
+    """JSON for what models write instead: other quotes, fullwidth marks, Python's words, a last comma."""
+    kind = found.lastgroup
+    if kind in ("wide", "word"):
+        return _SPELLED[found[0]]
+    if kind in ("single", "curly"):
+        inner = found[kind].replace("\\'", "'").replace('\\"', '"')
+        return '"' + inner.replace('"', '\\"') + '"'
+    return found[0] if kind is None else " "
 
 
-_FENCE = re.compile(r"(?:```|~~~)[ \t]*+[\w+-]*+[ \t]*+\r?\n?")
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+[\w+-]*+[ \t]*+\r?\n?")
 
 
-def unfenced(text: str, start: int) -> tuple[int, int, int] | None:
-    """Begin and end of what a fence at `start` holds, and where the fence ends; None where it is none."""
+def unfenced(text: str, start: int, limit: int) -> tuple[int, int, int] | None:
+    """Begin and end of what a fence at `start` holds, and where the fence ends; None where it is none.
+
+    A fence that never closes ends at `limit`.
+    """
     opening = _FENCE.match(text, start)
     if opening is None:
         return None
-    mark = text[start : start + 3]
-    closing = text.find("\n" + mark, opening.end() - 1)
-    if closing < 0:
-        closing = text.find(mark, opening.end())
-        if closing < 0:
-            return opening.end(), len(text), len(text)
-        return opening.end(), closing, closing + 3
-    return opening.end(), max(closing, opening.end()), closing + 4
+    mark = opening[1]
+    begin = opening.end()
+    closing = re.compile(rf"\n[ \t]*+{mark}").search(text, begin - 1)
+    if closing is not None:
+        return begin, max(closing.start(), begin), closing.end()
+    inline = text.find(mark, begin)
+    if inline < 0:
+        return begin, limit, limit
+    return begin, inline, inline + len(mark)
 
 
-_PAIRS = {"[": "]］", "［": "]］", "(": ")）", "（": ")）", "【": "】", "{": "}"}
-_CLOSERS = "]］)）】"
-OPENERS = "[［(（【"
+_PAIRS = {"[": "]］", "［": "]］", "(": ")）", "（": ")）", "【": "】"}
+_BRACKETS = {
+    closers: re.compile(f"[{re.escape(closers)}]|(?P<opener>[{re.escape(openers)}])")
+    for openers, closers in (("[［", "]］"), ("(（", ")）"), ("【", "】"))
+}
+OPENERS = tuple(_PAIRS)
 
 
 def bracketed(text: str, start: int, limit: int, *, lines: bool = False) -> Payload:
-    """The text inside the bracket that opens at `start`, inner pairs kept.
+    """The text inside the bracket that opens at `start`, inner pairs kept, up to `limit`.
 
-    It ends on its line; with `lines` it may go on to `limit`. A bracket that never closes is flagged.
+    One that does not close ends on its line, with `lines` at `limit`, and is flagged; it has an `error`
+    where that leaves something behind.
     """
-    opener = text[start]
-    closers = _PAIRS[opener]
+    depth = 0
+    for found in _BRACKETS[_PAIRS[text[start]]].finditer(text, start, limit):
+        depth += 1 if found["opener"] else -1
+        if depth == 0:
+            return Payload(text[start + 1 : found.start()].strip(), found.end())
     line_end = text.find("\n", start, limit)
-    line_end = limit if line_end < 0 else line_end
-    for end in (line_end, limit) if lines or line_end == limit else (line_end,):
-        depth = 0
-        for position in range(start, end):
-            character = text[position]
-            if character == opener:
-                depth += 1
-            elif character in closers:
-                depth -= 1
-                if depth == 0:
-                    return Payload(text[start + 1 : position].strip(), position + 1)
-    last = max(text.rfind(closer, start, line_end) for closer in _CLOSERS)
-    if last > start and not text[last + 1 : line_end].strip(" \t`*."):
-        return Payload(text[start + 1 : last].strip(), last + 1, (Flag.REPAIRED,))
-    end = limit if lines else line_end
-    return Payload(text[start + 1 : end].strip(), end, (Flag.REPAIRED,), "the bracket is not closed")
+    line_end = limit if line_end < 0 or lines else line_end
+    inside = text[start + 1 : line_end].rstrip(" \t\r\n`*.")
+    if inside[-1:] in tuple("]］)）】"):  # closed by another kind of bracket
+        return Payload(inside[:-1].strip(), line_end, (Flag.REPAIRED,))
+    error = "the bracket is not closed" if text[line_end:limit].strip() else ""
+    return Payload(text[start + 1 : line_end].strip(), line_end, (Flag.REPAIRED,), error)

@@ -57,7 +57,10 @@ def read_arguments(raw: Any) -> Arguments:
     if isinstance(raw, dict):
         return _own_spelling(raw, ())
     if not isinstance(raw, str):
-        return _unreadable(f"arguments must be a JSON object, got {type(raw).__name__}")
+        try:
+            return _explain(json.dumps(raw))  # in the words that a stream of the same would get
+        except (TypeError, ValueError, RecursionError):
+            return _unreadable(f"arguments must be a JSON object, got {type(raw).__name__}")
     text = raw.strip()
     if text in _EMPTY:
         return Arguments({}, "{}")

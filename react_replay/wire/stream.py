@@ -156,8 +156,10 @@ class StreamFold:
                 self._add_call(entry)
         legacy = delta.get("function_call")
         if isinstance(legacy, Mapping):
-            for name in ("name", "arguments"):
-                self._legacy[name] = self._legacy.get(name, "") + _piece(legacy.get(name))
+            called = legacy.get("name")
+            called = called if isinstance(called, str) else ""
+            self._legacy["name"] = self._legacy.get("name", "") + called
+            self._legacy["arguments"] = self._legacy.get("arguments", "") + _piece(legacy.get("arguments"))
         content = delta.get("content")
         if not isinstance(content, str):
             return ""
