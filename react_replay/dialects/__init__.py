@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -61,6 +62,11 @@ def dialect(name: str | Dialect) -> Dialect:
         raise ConfigurationError(
             f"unknown dialect {name!r}{did_you_mean(str(name), _MADE)}; the dialects are: {', '.join(_MADE)}"
         )
+    return _made(name)
+
+
+@functools.cache  # dialects hold no state
+def _made(name: str) -> Dialect:
     return _MADE[name]()
 
 

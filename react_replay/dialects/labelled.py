@@ -205,16 +205,16 @@ class _Reading:
             return self._malformed(f"no tool is named; to finish without a tool write `{answer}:`")
         if action.error:
             return self._malformed(action.error)
-        payload = action.payload
+        payload, labelled = action.payload, False
         if payload is None and following is not None and following.kind == INPUT:
-            payload = self._input(following, labels)
+            payload, labelled = self._input(following, labels), True
             if payload.value == "":
                 action.end, payload = payload.end, None
         if payload is None:
             return self._without_input(action)
         if payload.error:
             return self._malformed(payload.error)
-        return self._call(action.name, payload)
+        return self._call(action.name, payload, labelled=labelled)
 
     def _input(self, label: Label, labels: Iterator[Label]) -> Payload:
         """What stands after the input label. JSON first; free text up to the next label."""
@@ -275,7 +275,8 @@ class _Reading:
         self.flags.append(Flag.TRUNCATED)
         return self._malformed("the reply was cut before the input ended")
 
-    def _call(self, name: str, payload: Payload) -> Outcome:
+    def _call(self, name: str, payload: Payload, *, labelled: bool = False) -> Outcome:
+        """A call with its payload; `labelled`: it stood behind the input's own label."""
         value, end = payload.value, payload.end
         if payload.flags:
             self.flags += payload.flags
@@ -287,7 +288,7 @@ class _Reading:
                 value = next(iter(value.values()))
             return self._final(spelled(value), end)
         if isinstance(value, str):
-            if self.dialect.input == "json":
+            if labelled and self.dialect.input == "json":  # a tool's field is never guessed
                 return self._malformed(self._unreadable("it is no JSON object"))
             if self.cut and not self.text[end:].strip():
                 return self._cut()

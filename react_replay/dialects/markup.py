@@ -19,7 +19,7 @@ __all__ = ["Cleaned", "clean_reply"]
 _MARKS = re.compile(r"</?think|<[|｜‖]|</?tool_call>")
 _THINK_OPENS = re.compile(r"^[ \t]*+<think(?:ing)?>", re.M)
 _THINK_CLOSES = re.compile(  # for a missing opening tag: what follows is a new line, a label or nothing
-    r"</think(?:ing)?>[ \t]*+(?=\r?\n|\Z|[*#_`]*+[^\W\d_]++[ \w]{0,20}+[*_`]*+[:：])"
+    r"</think(?:ing)?>[^\S\n]*+(?=\n|\Z|[*#_`]*+[^\W\d_]++[ \w]{0,20}+[*_`]*+[:：])"
 )
 _THINK_TAG = re.compile(r"</?think(?:ing)?>")
 _BLOCKS = (
@@ -28,9 +28,12 @@ _BLOCKS = (
     re.compile(r"^[ \t]*+<tool_call>.*?(?:</tool_call>|\Z)", re.S | re.M),
 )
 _TOKENS = re.compile(
-    r"(?:(?:<\|(?:im_start|start|channel)\|>\w*+|<\|[\w▁./ -]{0,60}+\|?>|<\|\w{0,60}+\Z"
+    r"(?:(?:<\|(?:im_start|start|channel)\|>\w*+|<\|[\w▁./ -]{0,60}+\|?>|<\|\w{0,60}+(?=<[|｜‖]|\s*+\Z)"
     r"|<[｜‖][^<>\n]{0,60}+>?|</?tool_call>)[ \t]*+)++"
 )
+_ROUNDS = 8
+"""Marks inside marks: cleaning is done again until nothing changes, so that what is kept reads the same."""
+
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 
 
@@ -50,8 +53,21 @@ class Cleaned:
 
 def clean_reply(text: str) -> Cleaned:
     """A reply without think blocks and special tokens; whole calls written as tokens are recovered."""
-    if "<" not in text or _MARKS.search(text) is None:
-        return Cleaned(text)
+    flags: tuple[str, ...] = ()
+    for _ in range(_ROUNDS):
+        if "<" not in text or _MARKS.search(text) is None:
+            break
+        cleaned = _cleaned(text.strip())
+        if cleaned.calls:
+            return cleaned
+        flags = flags or cleaned.flags
+        if cleaned.text == text:
+            break
+        text = cleaned.text
+    return Cleaned(text, flags=flags)
+
+
+def _cleaned(text: str) -> Cleaned:
     if "think" in text:
         text = _without_thinking(text)
     bare = text

@@ -255,9 +255,9 @@ def test_the_json_dialect_refuses_free_text(written: str) -> None:
 
 
 @pytest.mark.parametrize("action", ['search("x")', "search[x]", '{"action": "search", "action_input": "x"}'])
-def test_the_json_dialect_refuses_free_text_in_call_syntax(action: str) -> None:
-    """Text in brackets or in an action's JSON is no object either."""
-    assert "it is no JSON object" in refused(read(f"Action: {action}", name="json"))
+def test_the_json_dialect_takes_text_that_says_where_it_ends(action: str) -> None:
+    """A text in brackets or in an action's JSON is no guess: it is the call's only value."""
+    assert called(read(f"Action: {action}", name="json")) == ("search", "x")
 
 
 def test_a_json_error_names_its_place() -> None:
@@ -610,7 +610,7 @@ def test_a_table_may_leave_kinds_out() -> None:
     assert called(small.parse_text("Do: search[x]")) == ("search", "x")
     assert answered(small.parse_text("Say: 42")) == "42"
     refused(small.parse_text("nothing"))
-    refused(LabelledDialect(labels={ACTION: ("Do",)}, input="json").parse_text("Do: search[x]"))
+    refused(LabelledDialect(labels={ACTION: ("Do",)}, input="bracket").parse_text("Do: search x"))
 
 
 STRICT = LabelledDialect(strict=True)
