@@ -6,9 +6,9 @@ from typing import Annotated
 
 from react_replay.errors import CalculatorError
 from react_replay.tools.arithmetic import evaluate
-from react_replay.tools.base import Tool, tool
+from react_replay.tools.base import Tool
 
-__all__ = ["CalculatorError", "calculate", "calculator", "evaluate"]
+__all__ = ["Calculator", "CalculatorError", "calculate", "calculator", "evaluate"]
 
 
 def _calculate(
@@ -32,5 +32,16 @@ Functions: sqrt abs round(x, n) floor ceil min max pow exp ln log(x) (natural) l
 sin cos tan (radians) factorial; constants pi, e. round goes half to even.
 The result is exact where it is whole or a short decimal, else it has 12 significant digits."""
 
-calculator: Tool = tool(name="calculator", description=_DESCRIPTION)(_calculate)
-calculate: Tool = tool(name="calculate", description=_DESCRIPTION)(_calculate)
+
+class Calculator(Tool):
+    """The calculator for a model: `evaluate`, with an error as text.
+
+    `react_replay.tools.calculator` is both this module and the tool, so the tool carries what the module has.
+    """
+
+    CalculatorError = CalculatorError
+    evaluate = staticmethod(evaluate)
+
+
+calculator = Calculator(_calculate, name="calculator", description=_DESCRIPTION)
+calculate = Calculator(_calculate, name="calculate", description=_DESCRIPTION)
