@@ -7,6 +7,7 @@ formats the dialect's. The two shells are the same lines with and without `await
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -114,10 +115,13 @@ class Agent:
         return loop.resume(self._rules(self.dialect.localised(asked)), messages)
 
     def _rules(self, dialect: Dialect) -> loop.Rules:
+        limits = self.limits
+        if limits.max_observation is None:
+            limits = replace(limits, max_observation=self.backend.provider.max_observation)
         return loop.Rules(
             dialect=dialect,
             tools=self.toolbox.specs,
-            limits=self.limits,
+            limits=limits,
             options=self.options,
             accept=self.accept,
         )

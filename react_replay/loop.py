@@ -116,11 +116,18 @@ def on_observations(state: State, observations: Sequence[Observation]) -> State:
     step = state.current
     if step is None or [seen.call.id for seen in observations] != [call.id for call in state.pending]:
         raise ValueError("observations must answer the pending calls, one each, in call order")
+    flags, longest = step.flags, state.rules.limits.max_observation
+    for seen in observations:
+        if longest is not None and len(seen.text) > longest:
+            observations = [each.shortened(longest) for each in observations]
+            flags = distinct((Flag.OBSERVATION_CUT,), flags)
+            state = state._replace(flags=distinct(flags, state.flags))
+            break
     answered = Step(
         index=step.index,
         completion=step.completion,
         thought=step.thought,
-        flags=step.flags,
+        flags=flags,
         observations=tuple(observations),
     )
     most = state.rules.limits.max_repeats

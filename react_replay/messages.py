@@ -7,12 +7,13 @@ recorded and compared. Nothing here parses provider output (that is `wire`) and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from react_replay.errors import ConfigurationError
 
 __all__ = [
+    "SHORTEST_OBSERVATION",
     "Completion",
     "Flag",
     "Message",
@@ -26,9 +27,12 @@ __all__ = [
 Message: TypeAlias = dict[str, Any]
 """One chat message in the wire's shape: `{"role": ..., "content": ..., ...}`."""
 
+SHORTEST_OBSERVATION = 100
+"""The least length, in characters, to which an observation can be cut: its mark needs some of them."""
+
 
 class Flag:
-    """What was odd about a reply but could be read without a guess. Plain strings, stable."""
+    """What was odd about a turn but could be read without a guess. Plain strings, stable."""
 
     AMBIGUOUS = "ambiguous"  # an action and an answer in one reply; the first in order counts
     DOUBLE_ENCODED = "double_encoded"  # arguments were JSON inside a JSON string
@@ -37,6 +41,7 @@ class Flag:
     LEAKED_MARKUP = "leaked_markup"  # special tokens of the model's template in its text
     LEGACY_CALL = "legacy_function_call"  # `function_call` instead of `tool_calls`
     LYING_FINISH = "finish_reason_mismatch"  # finish_reason contradicts the reply
+    OBSERVATION_CUT = "observation_cut"  # a tool's result was too long for the model; its middle is left out
     RENAMED_ID = "renamed_id"  # a call id was missing or used before
     RENAMED_TOOL = "renamed_tool"  # `functions.search` or `search<|channel|>` read as `search`
     REPAIRED = "repaired"  # the payload was not quite JSON; what it says is beyond doubt
@@ -64,12 +69,35 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What came of a call: `text` is what the model is told, `arguments` what the tool was given."""
+    """What came of a call: `text` is what the model is told, `arguments` what the tool was given.
+
+    `whole` is the tool's whole text where `text` was cut to fit; otherwise it is empty.
+    """
 
     call: ToolCall
     text: str
     ok: bool = True
     arguments: dict[str, Any] = field(default_factory=dict)
+    whole: str = ""
+
+    def shortened(self, most: int) -> Observation:
+        """This, its text at most `most` characters long: head and tail, and a mark that counts the rest."""
+        text = self.text
+        if len(text) <= most:
+            return self
+        kept = most - len(_CUT.format(len(text)))  # no mark is longer, whatever number it holds
+        head, tail = _pair_edge(text, kept - kept // 2), _pair_edge(text, len(text) - kept // 2)
+        cut = text[:head] + _CUT.format(tail - head) + text[tail:]
+        return replace(self, text=cut, whole=self.whole or text)
+
+
+_CUT = "\n[... {} characters left out ...]\n"
+
+
+def _pair_edge(text: str, place: int) -> int:
+    """`place`, or the place after it where a surrogate pair that is kept as two halves spans it."""
+    before, after = text[place - 1 : place], text[place : place + 1]
+    return place + ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from react_replay.errors import ConfigurationError
-from react_replay.messages import Completion, Message, Observation, Usage
+from react_replay.messages import SHORTEST_OBSERVATION, Completion, Message, Observation, Usage
 
 __all__ = ["SCHEMA", "Limits", "RunResult", "Step", "StopReason", "distinct"]
 
@@ -46,21 +46,25 @@ class Limits:
     `max_steps` counts model calls. `max_bad_turns` is how many unreadable replies in a row end the run;
     `max_repeats` how many turns in a row may ask for exactly the same calls (None: any number);
     `max_tokens` the budget over all turns, by the provider's own count (None: no budget).
+    `max_observation` ends nothing: a tool's longer result is cut to so many characters, its head and tail
+    kept (None: as many as the backend's provider takes).
     """
 
     max_steps: int = 10
     max_bad_turns: int = 3
     max_repeats: int | None = None
     max_tokens: int | None = None
+    max_observation: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            optional = name in ("max_repeats", "max_tokens")
+            optional = name not in ("max_steps", "max_bad_turns")
             if value is None and optional:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                wanted = "a whole number of at least 1" + (" or None" if optional else "")
+            least = SHORTEST_OBSERVATION if name == "max_observation" else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                wanted = f"a whole number of at least {least}" + (" or None" if optional else "")
                 raise ConfigurationError(f"`{name}` must be {wanted}, got {value!r}")
 
 
@@ -68,7 +72,8 @@ class Limits:
 class Step:
     """One model call and what came of it: the calls it asked for, answered in `observations`.
 
-    `index` counts from 0. `mend` is what the model was asked to mend, in a turn that could not be read.
+    `index` counts from 0. `mend` is what the model was asked to mend, in a turn that could not be read. An
+    observation that was too long for the model has the tool's own text in `whole`.
     """
 
     index: int
@@ -90,6 +95,7 @@ class Step:
                     "arguments": seen.arguments,
                     "ok": seen.ok,
                     "observation": seen.text,
+                    **({"whole": seen.whole} if seen.whole else {}),
                 }
                 for seen in self.observations
             ],
@@ -127,7 +133,7 @@ class RunResult:
     def trace(self) -> list[dict[str, Any]]:
         """The articles' trace: `{step, thought, tool, args, obs}`, a row for each call.
 
-        `step` counts from 0. A run that ended on a turn without calls has a last row with `tool=None`.
+        `step` counts from 0; `obs` is what the model saw. A run that ended on a turn without calls has a last row with `tool=None`.
         """
         rows: list[dict[str, Any]] = []
         for step in self.steps:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from react_replay.messages import Completion, Request
-from react_replay.wire import split_completion
+from react_replay.wire import NEUTRAL, Provider, split_completion
 
 __all__ = ["ChatBackend", "Chunk"]
 
@@ -27,6 +27,9 @@ class ChatBackend(ABC):
 
     clock: Callable[[], datetime] | None = None
     """The time that tools see, where this backend fixes it (a cassette's recording time)."""
+
+    provider: Provider = NEUTRAL
+    """The service behind this backend: how long an observation may be. A wrapper gives its inner one's."""
 
     @abstractmethod
     def complete(self, request: Request) -> Completion:

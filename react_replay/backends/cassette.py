@@ -6,9 +6,11 @@ to the file through `cassettes`, which this module alone calls.
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +24,14 @@ from react_replay.cassettes.reading import Cassette, Recorded, read_cassette
 from react_replay.errors import CassetteError, CassetteMissing, ConfigurationError, did_you_mean
 from react_replay.messages import Completion, Request
 from react_replay.wire import (
+    NEUTRAL,
+    PROVIDERS,
     Exchange,
+    Provider,
     completion_dict,
     encode_event,
     fold,
+    provider_for,
     read_completion,
     split_completion,
 )
@@ -76,6 +82,28 @@ class CassetteBackend(ChatBackend):
     def metadata(self) -> Mapping[str, Any]:
         """The provenance in the file, or what was given for a new one."""
         return self._cassette.metadata if self._cassette is not None else self._extra
+
+    @functools.cached_property
+    def provider(self) -> Provider:  # type: ignore[override]
+        """The service that was recorded, or that is: observations are cut on replay as they were then.
+
+        A recording that does not say how they were cut has them whole.
+        """
+        if self._cassette is None or self.record == "all":
+            return self._live_backend().provider
+        kept = self._cassette.metadata
+        named, most = str(kept.get("provider") or ""), kept.get("max_observation")
+        known = PROVIDERS.get(named)
+        if known is None:
+            hosts = (turn.url for turn in self._index.turns if "://" in turn.url)
+            known = replace(NEUTRAL, name=named) if named else provider_for(next(hosts, SCRIPTED_URL))
+        try:
+            return replace(known, max_observation=most)
+        except ConfigurationError as error:
+            raise CassetteError(
+                f"the cassette {self.path} says max_observation: {most!r}: {error}; mend it by hand",
+                path=str(self.path),
+            ) from error
 
     def describe(self, metadata: Mapping[str, Any]) -> None:
         """Add to the provenance of what will be recorded."""
@@ -248,6 +276,8 @@ class CassetteBackend(ChatBackend):
         facts = {
             "recorded_at": self.recorded_at.isoformat(),
             "recorder": f"react-replay {version('react-replay')}",
+            "provider": self.provider.name,
+            "max_observation": self.provider.max_observation,
             **wired,
         }
         return {**facts, **kept, **self._extra}

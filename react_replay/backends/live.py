@@ -17,16 +17,18 @@ from react_replay.backends.base import ChatBackend, Chunk
 from react_replay.backends.wired import ExchangeTap, WiredBackend
 from react_replay.errors import BackendError, ConfigurationError
 from react_replay.messages import Completion, Request
-from react_replay.wire import EventDecoder, Exchange, read_completion
+from react_replay.wire import ChunkDecoder, Exchange, Provider, provider_for, read_completion
 
 __all__ = ["LiveBackend"]
 
 DEEPSEEK_URL = "https://api.deepseek.com"
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 class LiveBackend(WiredBackend, ChatBackend):
     """Asks `model` at `base_url`. `options` are the SDK client's: `timeout`, `max_retries`, ...
 
+    `provider` shapes the bodies that are sent: a `Provider`, a name, or by default what the URL tells.
     Raises `BackendError` with the provider's own words where it fails; `status` is the HTTP status.
     """
 
@@ -36,10 +38,15 @@ class LiveBackend(WiredBackend, ChatBackend):
         model: str,
         api_key: str,
         base_url: str | None = None,
+        provider: Provider | str | None = None,
         **options: Any,
     ) -> None:
         self.model = model
         self.base_url = base_url
+        if not isinstance(provider, Provider):
+            # Without a URL the SDK takes this one.
+            provider = provider_for(provider or base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        self.provider = provider
         self._api_key = api_key
         self._options = options
         self._sync: Any = None
@@ -114,15 +121,15 @@ class LiveBackend(WiredBackend, ChatBackend):
 
         body = self._body(request, stream=True)
         pieces: list[bytes] = []
-        decoder = EventDecoder()
+        decoder = ChunkDecoder()
         try:
             raw = self._client().chat.completions.with_raw_response.create(**body)
             response = raw.http_response
             try:
                 for piece in response.iter_bytes():
                     pieces.append(piece)
-                    yield from _chunks(decoder, piece)
-                yield from _chunks(decoder, b"", final=True)
+                    yield from decoder.feed(piece)
+                yield from decoder.feed(b"", final=True)
             finally:
                 response.close()
         except openai.APIError as error:
@@ -138,16 +145,16 @@ class LiveBackend(WiredBackend, ChatBackend):
 
         body = self._body(request, stream=True)
         pieces: list[bytes] = []
-        decoder = EventDecoder()
+        decoder = ChunkDecoder()
         try:
             raw = await self._aclient().chat.completions.with_raw_response.create(**body)
             response = raw.http_response
             try:
                 async for piece in response.aiter_bytes():
                     pieces.append(piece)
-                    for chunk in _chunks(decoder, piece):
+                    for chunk in decoder.feed(piece):
                         yield chunk
-                for chunk in _chunks(decoder, b"", final=True):
+                for chunk in decoder.feed(b"", final=True):
                     yield chunk
             finally:
                 await response.aclose()
@@ -185,8 +192,7 @@ class LiveBackend(WiredBackend, ChatBackend):
         return self._async[1]
 
     def _body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
-        body = {"model": self.model, **Request.of(request).body()}
-        body["messages"] = [_encodable(message) for message in body["messages"]]
+        body = self.provider.shape({"model": self.model, **Request.of(request).body()})
         body.pop("stream", None)
         body.pop("stream_options", None)
         if stream:
@@ -205,32 +211,10 @@ def _parameters() -> frozenset[str]:
     return frozenset(names) | {"stream"}
 
 
-def _encodable(message: Mapping[str, Any]) -> Any:
-    """The message as UTF-8 can carry it: half a surrogate pair is replaced."""
-    text = json.dumps(message, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.loads(text.encode("utf-8", "replace"))
-    return message
-
-
-def _chunks(decoder: EventDecoder, piece: bytes, *, final: bool = False) -> Iterator[Chunk]:
-    for data in decoder.feed(piece, final=final):
-        if data.strip() == "[DONE]":
-            continue
-        try:
-            chunk = json.loads(data)
-        except ValueError as error:
-            raise BackendError(f"the stream holds an event that is no JSON: {data[:120]!a}") from error
-        if isinstance(chunk, dict):
-            yield chunk
-
-
 def _completion(data: bytes) -> Completion:
     try:
         body = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BackendError(f"the provider's answer is no JSON: {data[:200]!a}") from error
     return read_completion(body)
 

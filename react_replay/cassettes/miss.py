@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from react_replay.cassettes.canonical import canonical_message, canonical_options
+from react_replay.cassettes.canonical import canonical_messages, canonical_options
 from react_replay.cassettes.reading import Recorded
 from react_replay.errors import CassetteMiss
 from react_replay.messages import Request
@@ -51,7 +51,8 @@ def explain_miss(
         return CassetteMiss(f"{head}: it holds no chat request at all.\n{mend}", path=path, turn=turn)
     nearest = best[1]
     assert nearest.request is not None
-    first, *more = [*_differences(_canonical(nearest.request), asked)] or [
+    places = [place for place, _ in canonical_messages(request.messages)]
+    first, *more = [*_differences(_canonical(nearest.request), asked, places)] or [
         _Difference("model", nearest.request.options.get("model"), request.options.get("model"))
     ]
     others = ", ".join(difference.path for difference in more[:6])
@@ -80,8 +81,7 @@ def _size(request: Request) -> str:
 
 
 def _canonical(request: Request) -> dict[str, Any]:
-    ids: dict[str, str] = {}
-    messages = [canonical_message(message, ids) for message in request.messages]
+    messages = [message for _, message in canonical_messages(request.messages)]
     return {"messages": messages, **canonical_options(request.options)}
 
 
@@ -93,9 +93,16 @@ def _likeness(asked: Mapping[str, Any], recorded: Mapping[str, Any]) -> int:
     return int(equal * 1000 + options * 10 - min(abs(len(ours) - len(theirs)), 9))
 
 
-def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[_Difference]:
-    """Every differing path, messages first, in order."""
-    yield from _walk("messages", recorded["messages"], now["messages"])
+def _differences(
+    recorded: Mapping[str, Any], now: Mapping[str, Any], places: Sequence[int]
+) -> Iterator[_Difference]:
+    """Every differing path, messages first, in order; a message is named by its place in the request."""
+    theirs, ours = recorded["messages"], now["messages"]
+    for number in range(max(len(theirs), len(ours))):
+        place = places[number] if number < len(places) else number + (places[-1] + 1 - len(places))
+        left = theirs[number] if number < len(theirs) else _ABSENT
+        right = ours[number] if number < len(ours) else _ABSENT
+        yield from _walk(f"messages[{place}]", left, right)
     for name in sorted({*recorded, *now} - {"messages"}):
         if name == "model" and name not in now:
             continue

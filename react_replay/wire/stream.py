@@ -1,12 +1,11 @@
-"""Streams: bytes to server-sent events, chunks to one completion, and a completion to chunks.
+"""Chunks of a stream, folded into one completion, and a completion cut into chunks. No bytes: see `events`.
 
 Folding is by rule, never by trust in `index`: servers leave it out, always send 0, or let it drift.
-A fold does not depend on how the bytes or the deltas were cut.
+A fold does not depend on how the deltas were cut, and costs as much as its text is long.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,83 +15,7 @@ from react_replay.errors import BackendError
 from react_replay.messages import Completion, Flag
 from react_replay.wire.completion import completion_dict, read_completion
 
-__all__ = [
-    "EventDecoder",
-    "StreamFold",
-    "decode_events",
-    "encode_event",
-    "fold",
-    "split_completion",
-]
-
-
-class EventDecoder:
-    """Server-sent events from bytes cut anywhere, also inside a character. `feed` yields each `data`."""
-
-    def __init__(self) -> None:
-        self._text = codecs.getincrementaldecoder("utf-8")("replace")
-        self._line: list[str] = []
-        self._data: list[str] = []
-        self._after_cr = False
-
-    def feed(self, piece: bytes, *, final: bool = False) -> Iterator[str]:
-        text = self._text.decode(piece, final)
-        if text and self._after_cr and text[0] == "\n":
-            text = text[1:]
-        if text:
-            self._after_cr = text[-1] == "\r"
-        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        for number, part in enumerate(lines):
-            self._line.append(part)
-            if number < len(lines) - 1:
-                yield from self._end_of_line()
-        if final:
-            yield from self._end_of_line()
-            yield from self._end_of_event()
-
-    def _end_of_line(self) -> Iterator[str]:
-        line = "".join(self._line)
-        self._line.clear()
-        if not line:
-            yield from self._end_of_event()
-        elif line.startswith("data:"):
-            self._data.append(line[5:].removeprefix(" "))
-
-    def _end_of_event(self) -> Iterator[str]:
-        if self._data:
-            data = "\n".join(self._data)
-            self._data.clear()
-            yield data
-
-
-def decode_events(pieces: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """The chunk objects of a stream's body, up to `[DONE]`. Raises `BackendError` on what is no JSON."""
-    decoder = EventDecoder()
-    for piece in pieces:
-        for data in decoder.feed(piece):
-            if data.strip() == "[DONE]":
-                return
-            yield _chunk(data)
-    for data in decoder.feed(b"", final=True):
-        if data.strip() == "[DONE]":
-            return
-        yield _chunk(data)
-
-
-def _chunk(data: str) -> dict[str, Any]:
-    try:
-        chunk = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BackendError(f"the stream holds an event that is no JSON: {data[:120]!a}") from error
-    if not isinstance(chunk, dict):
-        raise BackendError(f"the stream holds an event that is no object: {data[:120]!a}")
-    return chunk
-
-
-def encode_event(chunk: Mapping[str, Any] | None) -> bytes:
-    """One chunk as a server-sent event; None is the closing `[DONE]`."""
-    data = "[DONE]" if chunk is None else json.dumps(chunk, ensure_ascii=False, separators=(",", ":"))
-    return f"data: {data}\n\n".encode("utf-8", "replace")
+__all__ = ["StreamFold", "fold", "split_completion"]
 
 
 class StreamFold:
@@ -105,9 +28,10 @@ class StreamFold:
         self._head: dict[str, Any] = {}
         self._content: list[str] | None = None
         self._extra: dict[str, list[str]] = {}
-        self._calls: list[dict[str, Any]] = []
-        self._by_index: dict[int, dict[str, Any]] = {}
-        self._legacy: dict[str, str] = {}
+        self._calls: list[_OpenCall] = []
+        self._by_index: dict[int, _OpenCall] = {}
+        self._by_id: dict[str, _OpenCall] = {}
+        self._legacy: _OpenCall | None = None
         self._finish: str | None = None
         self._usage: Any = None
 
@@ -156,10 +80,8 @@ class StreamFold:
                 self._add_call(entry)
         legacy = delta.get("function_call")
         if isinstance(legacy, Mapping):
-            called = legacy.get("name")
-            called = called if isinstance(called, str) else ""
-            self._legacy["name"] = self._legacy.get("name", "") + called
-            self._legacy["arguments"] = self._legacy.get("arguments", "") + _piece(legacy.get("arguments"))
+            self._legacy = self._legacy or _OpenCall()
+            self._legacy.add(legacy)
         content = delta.get("content")
         if not isinstance(content, str):
             return ""
@@ -173,28 +95,27 @@ class StreamFold:
         # Some local servers leave the wrapper out.
         function = function if isinstance(function, Mapping) else entry
         call = self._call_for(entry, function)
-        if entry.get("id") and not call["id"]:
-            call["id"] = entry["id"]
-        name = function.get("name")
-        if isinstance(name, str) and name and name != call["name"]:
-            call["name"] += name
-        call["arguments"].append(_piece(function.get("arguments")))
+        identity = entry.get("id")
+        if identity and not call.id:
+            call.id = identity
+            if isinstance(identity, str):
+                self._by_id.setdefault(identity, call)
+        call.add(function)
 
-    def _call_for(self, entry: Mapping[str, Any], function: Mapping[str, Any]) -> dict[str, Any]:
+    def _call_for(self, entry: Mapping[str, Any], function: Mapping[str, Any]) -> _OpenCall:
         """The open call that a piece belongs to: by id, then by index, then the last one."""
         identity, index = entry.get("id"), entry.get("index")
         known = self._by_index.get(index) if isinstance(index, int) else None
         if identity:
-            if known is not None and known["id"] in ("", identity):
+            if known is not None and known.id in ("", identity):
                 return known
-            for call in self._calls:
-                if call["id"] == identity and known is None and not isinstance(index, int):
-                    return call
+            if not isinstance(index, int) and isinstance(identity, str) and identity in self._by_id:
+                return self._by_id[identity]
         elif known is not None:
             return known
         elif self._calls and not function.get("name"):
             return self._calls[-1]
-        opened: dict[str, Any] = {"id": "", "name": "", "arguments": []}
+        opened = _OpenCall()
         self._calls.append(opened)
         if isinstance(index, int):
             self._by_index[index] = opened
@@ -210,15 +131,10 @@ class StreamFold:
             message[name] = "".join(parts)
         if self._calls:
             message["tool_calls"] = [
-                {
-                    "id": call["id"],
-                    "type": "function",
-                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
-                }
-                for call in self._calls
+                {"id": call.id, "type": "function", "function": call.function()} for call in self._calls
             ]
         if self._legacy:
-            message["function_call"] = self._legacy
+            message["function_call"] = self._legacy.function()
         head = dict(self._head)
         folded: dict[str, Any] = {"id": head.pop("id", ""), "object": "chat.completion", **head}
         folded["choices"] = [{"index": 0, "message": message, "finish_reason": self._finish}]
@@ -234,18 +150,48 @@ class StreamFold:
         return completion
 
 
+class _OpenCall:
+    """A call whose name and arguments are still coming, in pieces."""
+
+    __slots__ = ("_arguments", "_name", "_named", "id")
+
+    def __init__(self) -> None:
+        self.id: Any = ""
+        self._name: list[str] = []
+        self._named = 0  # characters of the name so far
+        self._arguments: list[str] = []
+
+    def add(self, function: Mapping[str, Any]) -> None:
+        name = function.get("name")
+        # Some servers send the whole name with every piece.
+        if isinstance(name, str) and not (len(name) == self._named and name == "".join(self._name)):
+            self._name.append(name)
+            self._named += len(name)
+        self._arguments.append(_piece(function.get("arguments")))
+
+    def function(self) -> dict[str, str]:
+        return {"name": "".join(self._name), "arguments": "".join(self._arguments)}
+
+
 def _piece(value: Any) -> str:
     """A piece of text; what is no text is kept as JSON, so that nothing is dropped unseen."""
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "[nested too deeply]"  # no JSON, so that the call gets an error and does not run
 
 
 def fold(chunks: Iterable[Mapping[str, Any]]) -> Completion:
-    """One completion from the chunks of a stream."""
+    """One completion from the chunks of a stream. A `BackendError` on the way has the text so far."""
     folding = StreamFold()
-    for chunk in chunks:
-        folding.add(chunk)
+    try:
+        for chunk in chunks:
+            folding.add(chunk)
+    except BackendError as error:
+        error.partial = error.partial or folding.text
+        raise
     return folding.result()
 
 
