@@ -86,7 +86,8 @@ class Observation:
         if len(text) <= most:
             return self
         kept = most - len(_CUT.format(len(text)))  # no mark is longer, whatever number it holds
-        head, tail = _pair_edge(text, kept - kept // 2), _pair_edge(text, len(text) - kept // 2)
+        head, tail = kept - kept // 2, len(text) - kept // 2
+        head, tail = head - _splits_pair(text, head), tail + _splits_pair(text, tail)
         cut = text[:head] + _CUT.format(tail - head) + text[tail:]
         return replace(self, text=cut, whole=self.whole or text)
 
@@ -94,10 +95,10 @@ class Observation:
 _CUT = "\n[... {} characters left out ...]\n"
 
 
-def _pair_edge(text: str, place: int) -> int:
-    """`place`, or the place after it where a surrogate pair that is kept as two halves spans it."""
+def _splits_pair(text: str, place: int) -> bool:
+    """Whether a surrogate pair, in a text that holds it as two halves, stands across `place`."""
     before, after = text[place - 1 : place], text[place : place + 1]
-    return place + ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
+    return "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

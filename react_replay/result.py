@@ -133,7 +133,8 @@ class RunResult:
     def trace(self) -> list[dict[str, Any]]:
         """The articles' trace: `{step, thought, tool, args, obs}`, a row for each call.
 
-        `step` counts from 0; `obs` is what the model saw. A run that ended on a turn without calls has a last row with `tool=None`.
+        `step` counts from 0; `obs` is what the model saw. A run that ended on a turn without calls has a
+        last row with `tool=None`.
         """
         rows: list[dict[str, Any]] = []
         for step in self.steps:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from react_replay.dialects.base import (
     Answer,
@@ -101,7 +102,7 @@ class NativeDialect(Dialect):
         return [{"role": "tool", "tool_call_id": seen.call.id, "content": seen.text} for seen in observations]
 
     def pending(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> History:
-        kept = tuple(messages)
+        kept = tuple(_closed(messages))
         ids = [
             call.get("id") or ""
             for message in kept
@@ -127,6 +128,38 @@ class NativeDialect(Dialect):
             "content": f"Your last reply could not be used: {reason}. "
             "Call a tool, or write your final answer as plain text.",
         }
+
+
+def _closed(messages: Sequence[Message]) -> list[Message]:
+    """The history with every call answered right behind its turn: no service takes it otherwise.
+
+    A result that stands further down is moved up, one that is nowhere is said to be missing. The calls of
+    the last turn are left open, to be run, unless the conversation went on after them.
+    """
+    starts = [place for place, message in enumerate(messages) if _asks(message)]
+    if not starts:
+        return list(messages)
+    closed = list(messages[: starts[0]])
+    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+        turn, rest = messages[start], list(messages[start + 1 : end])
+        closed.append(turn)
+        if end == len(messages) and all(message.get("role") == "tool" for message in rest):
+            return closed + rest
+        results: dict[Any, list[Message]] = {}
+        for message in rest:
+            if message.get("role") == "tool":
+                results.setdefault(message.get("tool_call_id"), []).append(message)
+        asked = [call.get("id") for call in turn["tool_calls"]]
+        for identity in asked:
+            lost = {"role": "tool", "tool_call_id": identity, "content": "error: this call was not answered"}
+            closed.append(results[identity].pop(0) if results.get(identity) else lost)
+        left = {id(message) for found in results.values() for message in found}
+        closed += [message for message in rest if message.get("role") != "tool" or id(message) in left]
+    return closed
+
+
+def _asks(message: Message) -> bool:
+    return message.get("role") == "assistant" and bool(message.get("tool_calls"))
 
 
 def _named(call: ToolCall, names: set[str], flags: list[str]) -> ToolCall:

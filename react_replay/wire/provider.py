@@ -38,7 +38,8 @@ class Provider:
     is replaced on both sides; `id_exact`: by one of exactly that many letters and digits. `stop` and
     `parallel_tool_calls` say whether the service takes the option; neither is ever added. `merge_roles`
     joins user (or assistant) texts in a row by a blank line. `reasoning` is what becomes of the
-    `reasoning_content` of a history; our own runs keep it beside tool calls only. `max_observation` is in characters; None never cuts.
+    `reasoning_content` of a history; our own runs keep it beside tool calls only. `max_observation` is in
+    characters; None never cuts.
     """
 
     name: str
