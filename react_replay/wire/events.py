@@ -92,7 +92,7 @@ class ChunkDecoder:
         if not self._known:
             piece = self._start + piece
             shown = piece.removeprefix(codecs.BOM_UTF8).lstrip()
-            if not final and len(shown) == 0:
+            if not final and (not shown or codecs.BOM_UTF8.startswith(piece)):
                 self._start = piece
                 return
             self._known = True

@@ -1,4 +1,4 @@
-"""What is sent: each service's ways, the corpus's `r` cases, and that requests compare alike in all of them."""
+"""What is sent: each service's ways, the corpus's `r` cases, and that requests compare alike in all."""
 
 from __future__ import annotations
 
