@@ -51,7 +51,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool ran, or its call was answered with an error."""
+    """A tool ran, or its call was answered with an error. The text is whole; a step has what was sent."""
 
     observation: Observation
 

@@ -127,7 +127,8 @@ class LiveBackend(WiredBackend, ChatBackend):
             response = raw.http_response
             try:
                 for piece in response.iter_bytes():
-                    pieces.append(piece)
+                    if tap is not None:
+                        pieces.append(piece)
                     yield from decoder.feed(piece)
                 yield from decoder.feed(b"", final=True)
             finally:
@@ -151,7 +152,8 @@ class LiveBackend(WiredBackend, ChatBackend):
             response = raw.http_response
             try:
                 async for piece in response.aiter_bytes():
-                    pieces.append(piece)
+                    if tap is not None:
+                        pieces.append(piece)
                     for chunk in decoder.feed(piece):
                         yield chunk
                 for chunk in decoder.feed(b"", final=True):

@@ -6,13 +6,23 @@ import functools
 import gzip
 import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from react_replay import Agent, BackendError, Completion, LiveBackend, Request, RunFinished, RunResult
+from react_replay import (
+    Agent,
+    BackendError,
+    CassetteBackend,
+    Completion,
+    LiveBackend,
+    Request,
+    RunFinished,
+    RunResult,
+)
 from react_replay.wire import ChunkDecoder, decode_events, encode_event, events, fold
 
 # Chunks with the oddities that servers send.
@@ -307,6 +317,18 @@ def test_a_server_that_does_not_stream_answers_a_stream(server: Any, live: LiveB
     """One JSON object in answer to `stream: true` is the reply."""
     server.json({"choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]})
     assert last(live).answer == "whole"
+
+
+def test_what_a_server_that_does_not_stream_said_replays(
+    server: Any, live: LiveBackend, tmp_path: Path
+) -> None:
+    """The recording of such an answer streams as the live one did."""
+    server.json({"choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]})
+    path = tmp_path / "c.yaml"
+    with CassetteBackend(path, record="once", live=live) as recording:
+        recorded = list(recording.stream(ASK))
+    with CassetteBackend(path) as replay:
+        assert list(replay.stream(ASK)) == recorded
 
 
 def test_only_the_first_of_several_choices_is_ours(server: Any, live: LiveBackend) -> None:
