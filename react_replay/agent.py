@@ -25,8 +25,8 @@ from react_replay.events import (
     ToolFinished,
     ToolStarted,
 )
-from react_replay.messages import Message
-from react_replay.result import Limits, RunResult
+from react_replay.messages import Message, checked_messages
+from react_replay.result import Limits, RunResult, StopReason
 from react_replay.tools.base import Tool, Toolbox, as_toolbox
 from react_replay.tools.clock import ticking
 from react_replay.wire import StreamFold
@@ -110,7 +110,7 @@ class Agent:
         return loop.start(self._rules(dialect), question, system=self.system)
 
     def _reopen(self, history: RunResult | Sequence[Message]) -> loop.State:
-        messages = history.messages if isinstance(history, RunResult) else history
+        messages = history.messages if isinstance(history, RunResult) else checked_messages(history)
         asked = next((str(m.get("content")) for m in messages if m.get("role") == "user"), "")
         return loop.resume(self._rules(self.dialect.localised(asked)), messages)
 
@@ -128,6 +128,7 @@ class Agent:
 
     def _events(self, state: loop.State, *, streaming: bool = False, shown: bool = True) -> Iterator[Event]:
         clock = self.clock or self.backend.clock
+        self.backend.begin()
         try:
             while True:
                 action = loop.next_action(state)
@@ -135,16 +136,20 @@ class Agent:
                     step = len(state.steps)
                     if shown:  # nobody looks at the events of `run`, so none is made
                         yield ModelAsked(step)
-                    folding = StreamFold()
+                    folding, handed_on = StreamFold(), False
                     try:
                         if streaming:
                             for chunk in self.backend.stream(action.request):
                                 if text := folding.add(chunk):
+                                    handed_on = True
                                     yield TextDelta(step, text)
+                                    handed_on = False
                             completion = folding.result()
                         else:
                             completion = self.backend.complete(action.request)
                     except Exception as error:
+                        if handed_on:  # thrown in by whoever reads the events: no fault of the provider
+                            raise
                         state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
@@ -164,17 +169,19 @@ class Agent:
                             yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)
                 else:
-                    self.backend.flush()  # before the result is out, so that it can be replayed at once
-                    yield RunFinished(action.result)
-                    return
+                    break
         except BaseException:
             self.backend.flush(complete=False)
             raise
+        # Before the result is out, so that it can be replayed at once.
+        self.backend.flush(complete=action.result.stop_reason is not StopReason.BACKEND_ERROR)
+        yield RunFinished(action.result)
 
     async def _aevents(
         self, state: loop.State, *, streaming: bool = False, shown: bool = True
     ) -> AsyncIterator[Event]:
         clock = self.clock or self.backend.clock
+        self.backend.begin()
         try:
             while True:
                 action = loop.next_action(state)
@@ -182,16 +189,20 @@ class Agent:
                     step = len(state.steps)
                     if shown:  # nobody looks at the events of `run`, so none is made
                         yield ModelAsked(step)
-                    folding = StreamFold()
+                    folding, handed_on = StreamFold(), False
                     try:
                         if streaming:
                             async for chunk in self.backend.astream(action.request):
                                 if text := folding.add(chunk):
+                                    handed_on = True
                                     yield TextDelta(step, text)
+                                    handed_on = False
                             completion = folding.result()
                         else:
                             completion = await self.backend.acomplete(action.request)
                     except Exception as error:
+                        if handed_on:  # thrown in by whoever reads the events: no fault of the provider
+                            raise
                         state = _fault(state, error, folding.text)
                         continue
                     state = loop.on_completion(state, completion)
@@ -208,12 +219,13 @@ class Agent:
                             yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)
                 else:
-                    self.backend.flush()  # before the result is out, so that it can be replayed at once
-                    yield RunFinished(action.result)
-                    return
+                    break
         except BaseException:
             self.backend.flush(complete=False)
             raise
+        # Before the result is out, so that it can be replayed at once.
+        self.backend.flush(complete=action.result.stop_reason is not StopReason.BACKEND_ERROR)
+        yield RunFinished(action.result)
 
 
 def _fault(state: loop.State, error: Exception, so_far: str) -> loop.State:

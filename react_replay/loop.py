@@ -89,7 +89,7 @@ def _without_calls(state: State, step: Step, outcome: Outcome) -> State:
     if ending is None and isinstance(outcome, Answer):
         accept = state.rules.accept
         verdict = accept(outcome.answer or "") if accept else True
-        if verdict is True:
+        if verdict and not isinstance(verdict, str):
             ending = Ending(stop=StopReason.ANSWER, answer=outcome.answer)
         else:
             reason = verdict or "this is not accepted as the final answer yet"

@@ -22,6 +22,7 @@ __all__ = [
     "ToolCall",
     "ToolSpec",
     "Usage",
+    "checked_messages",
 ]
 
 Message: TypeAlias = dict[str, Any]
@@ -47,7 +48,8 @@ class Flag:
     REPAIRED = "repaired"  # the payload was not quite JSON; what it says is beyond doubt
     TRAILING_TEXT = "trailing_text"  # text after the payload, ignored
     TRUNCATED = "truncated"  # the provider cut the reply
-    UNFINISHED = "unfinished"  # a stream that ended without finish_reason
+    UNFINISHED = "unfinished"  # a stream without finish_reason, or a reply that the provider broke off
+    UNKNOWN_FINISH = "unknown_finish_reason"  # a finish_reason that nobody documents, taken as an end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,8 @@ class Completion:
     """One reply of the model, read but not interpreted.
 
     `content` is None where the message had none. `raw` is the provider's own `chat.completion` dict
-    (for a stream: the folded one), untouched. `finish_reason` is None where a stream broke off.
+    (for a stream: the folded one), untouched. `finish_reason` is OpenAI's word for what the provider
+    said, and None where the reply broke off.
     """
 
     content: str | None = None
@@ -168,6 +171,19 @@ class ToolSpec:
         }
 
 
+def checked_messages(messages: Any) -> Sequence[Message]:
+    """The messages of a caller. Raises `ConfigurationError` where they are no list of objects."""
+    found = type(messages).__name__
+    if isinstance(messages, Sequence) and not isinstance(messages, (str, bytes)):
+        odd = next((item for item in messages if not isinstance(item, Mapping)), None)
+        if odd is None:
+            return messages
+        found = f"a list that holds {type(odd).__name__}"
+    raise ConfigurationError(
+        f'`messages` must be a list such as [{{"role": "user", "content": "..."}}], got {found}'
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Request(Mapping[str, Any]):
     """One request to a model: messages and options (`tools`, `stop`, `temperature`, ...).
@@ -186,12 +202,7 @@ class Request(Mapping[str, Any]):
             return request
         options = dict(request)
         messages = options.pop("messages", None)
-        if not isinstance(messages, Sequence) or isinstance(messages, str):
-            raise ConfigurationError(
-                f"a request needs a list of `messages`, got {type(messages).__name__}; "
-                'write {"messages": [{"role": "user", "content": "..."}]}'
-            )
-        return cls(messages, options)
+        return cls(checked_messages(messages), options)
 
     def body(self) -> dict[str, Any]:
         """The JSON body: a new dict and a new list; the message dicts are shared."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Generator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -332,3 +333,34 @@ def test_the_default_backend_form_of_acomplete_and_streams() -> None:
     streamed = list(Agent(Minimal()).stream("?"))[-1]
     assert isinstance(streamed, RunFinished)
     assert plain == result.to_dict() == last.result.to_dict() == streamed.result.to_dict()
+
+
+def test_an_error_thrown_into_the_events_is_the_readers_own() -> None:
+    """What a consumer throws at a text as it is shown leaves the run, and is no provider's fault."""
+    events = Agent(ScriptedBackend(["some text"])).stream("?")
+    assert isinstance(events, Generator)
+    for event in events:
+        if isinstance(event, TextDelta):
+            break
+    with pytest.raises(KeyError):
+        events.throw(KeyError("the reader's"))
+
+
+@pytest.mark.parametrize("verdict", [1, re.search("a", "a"), [0]])
+def test_a_truthy_verdict_accepts(verdict: Any) -> None:
+    """`accept` may return whatever counts as true; only a text is a reason to go on."""
+    assert Agent(ScriptedBackend(["a"]), accept=lambda answer: verdict).run("?").answer == "a"
+
+
+@pytest.mark.parametrize("history", ["abc", ["abc"], [1], None, {"role": "user"}])
+def test_a_history_that_is_none_is_refused(history: Any) -> None:
+    """`resume` says what a history looks like."""
+    with pytest.raises(ConfigurationError, match="must be a list"):
+        Agent(ScriptedBackend([])).resume(history)
+
+
+@pytest.mark.parametrize("calls", ["x", 7, ["x"], {"a": 1}])
+def test_calls_of_a_history_that_are_none_are_no_calls(calls: Any) -> None:
+    """A made-up history with odd `tool_calls` goes on with the model."""
+    history = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "a", "tool_calls": calls}]
+    assert Agent(ScriptedBackend(["done"])).resume(history).answer == "done"

@@ -48,10 +48,13 @@ class ChatBackend(ABC):
         for chunk in split_completion(await self.acomplete(request)):
             yield chunk
 
+    def begin(self) -> None:
+        """Called when a run begins; `flush` is called when it ends. Runs may be nested, or at once."""
+
     def flush(self, *, complete: bool = True) -> None:
         """Called when a run ends: what was recorded so far must be safe afterwards.
 
-        `complete` is False where the run broke off by an exception.
+        `complete` is False where the run broke off by an exception or by the provider's failure.
         """
 
     def close(self) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from react_replay.backends.base import ChatBackend, Chunk
 from react_replay.backends.wired import WiredBackend
@@ -36,7 +36,7 @@ from react_replay.wire import (
     split_completion,
 )
 
-__all__ = ["MODES", "CassetteBackend"]
+__all__ = ["MODES", "CassetteBackend", "record_mode"]
 
 MODES = ("none", "once", "new_episodes", "all")
 """`none` only replays; `once` records where there is no file; `new_episodes` records what the file does not
@@ -48,8 +48,9 @@ SCRIPTED_URL = "https://scripted.invalid/v1/chat/completions"
 class CassetteBackend(ChatBackend):
     """Answers from the cassette at `path`; what `record` allows is asked of `live` and kept.
 
-    `live=None` means `LiveBackend.from_env()` when something must be recorded. `metadata` goes into the
-    file. Raises `CassetteMissing`, `CassetteError` (unreadable, never overwritten) and `CassetteMiss`.
+    `live` may be a function that makes the backend when something must be recorded; None means
+    `LiveBackend.from_env()`. `metadata` goes into the file. Raises `CassetteMissing`, `CassetteError`
+    (unreadable, never overwritten) and `CassetteMiss`.
     """
 
     def __init__(
@@ -57,18 +58,24 @@ class CassetteBackend(ChatBackend):
         path: str | Path,
         *,
         record: str = "none",
-        live: ChatBackend | None = None,
+        live: ChatBackend | Callable[[], ChatBackend] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
-        self.record = _mode(record)
-        self._live = live
+        self.record = record_mode(record)
+        self._live = live if isinstance(live, ChatBackend) else None
+        self._make_live = None if isinstance(live, ChatBackend) else live
         self._owned: ChatBackend | None = None
         self._extra = dict(metadata or {})
         self._new: list[Exchange] = []
         self._saved = 0
         self._asked = 0
+        self._live_calls = 0
+        self._open_runs = 0
         self._lock = threading.Lock()
+        self._broken = False
+        self._written: list[Mapping[str, Any]] | None = None
+        self._file_state: object = None
         self._cassette = self._load()
         replays = self._cassette is not None and self.record != "all"
         self._index = Index(self._cassette.recorded if self._cassette and replays else ())
@@ -115,8 +122,23 @@ class CassetteBackend(ChatBackend):
         return self._index.unplayed
 
     @property
+    def offered_tools(self) -> list[str] | None:
+        """The names of the tools in the first recorded request; None where nothing is recorded."""
+        if not self._index.turns:
+            return None
+        request = self._index.turns[0].request
+        entries = request.options.get("tools") if request is not None else None
+        functions = [entry.get("function") for entry in entries or () if isinstance(entry, Mapping)]
+        return [str(item.get("name")) for item in functions if isinstance(item, Mapping)]
+
+    @property
     def live_calls(self) -> int:
-        """How many requests went to the live backend."""
+        """How many requests went to the live backend, answered or not."""
+        return self._live_calls
+
+    @property
+    def recorded_turns(self) -> int:
+        """How many turns were recorded."""
         return len(self._new)
 
     def complete(self, request: Request) -> Completion:
@@ -169,32 +191,57 @@ class CassetteBackend(ChatBackend):
             yield chunk
         self._keep(_streamed_exchange(request, kept))
 
+    def begin(self) -> None:
+        with self._lock:
+            self._broken = self._broken and self._open_runs > 0
+            self._open_runs += 1
+
     def flush(self, *, complete: bool = True) -> None:
         """Write what was recorded since the last time; a session that recorded nothing writes nothing.
 
-        In mode `all` a run that broke off does not take the place of a whole recording.
+        In mode `all` a whole recording is replaced by a whole session only: not by a run that broke off, nor
+        while another run, or the `with` block, is still open.
         """
         with self._lock:
-            kept = self.record == "all" and self._cassette is not None and not complete
-            if len(self._new) == self._saved or kept:
-                return
-            from react_replay.cassettes.writing import interaction_of, save
+            self._open_runs = max(self._open_runs - 1, 0)
+            self._broken = self._broken or not complete
+            replaces = self.record == "all" and self._cassette is not None
+            if len(self._new) > self._saved and not (replaces and (self._broken or self._open_runs)):
+                self._save()
 
-            before: tuple[Mapping[str, Any], ...] = ()
-            if self._cassette is not None and self.record == "new_episodes":
-                before = self._cassette.interactions
-            interactions = [*before, *(interaction_of(exchange) for exchange in self._new)]
-            live = self._live_backend()
-            secrets = live.secrets if isinstance(live, WiredBackend) else ()
-            save(self.path, interactions, self._provenance(live), secrets=secrets)
-            self._saved = len(self._new)
+    def _save(self) -> None:
+        from react_replay.cassettes.writing import interaction_of, save
+
+        if self._written is None or self._file_state != _state_of(self.path):
+            self._written = self._found()
+        new = [interaction_of(exchange) for exchange in self._new[self._saved :]]
+        live = self._live_backend()
+        secrets = live.secrets if isinstance(live, WiredBackend) else ()
+        save(self.path, [*self._written, *new], self._provenance(live), secrets=secrets)
+        self._written = [*self._written, *new]
+        self._saved = len(self._new)
+        self._file_state = _state_of(self.path)
+
+    def _found(self) -> list[Mapping[str, Any]]:
+        """What the file holds by now and must go on to hold; another recorder may have been at it."""
+        if self.record == "all" and not self._saved:
+            return []
+        try:
+            return list(read_cassette(self.path).interactions)
+        except CassetteMissing:
+            return []
 
     def close(self) -> None:
         """Flush, and close a live backend that was made here."""
         try:
+            self._open_runs = 0
             self.flush()
         finally:
             self._let_go()
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
 
     def __exit__(
         self,
@@ -243,13 +290,17 @@ class CassetteBackend(ChatBackend):
         if turn is None and not self._records:
             known = self._index.knows(request)
             raise explain_miss(str(self.path), request, self._index.turns, turn=asked, known=known)
+        if turn is None:
+            with self._lock:
+                self._live_calls += 1
         return turn
 
     def _live_backend(self) -> ChatBackend:
         if self._live is None:
             from react_replay.backends.live import LiveBackend
 
-            self._live = self._owned = LiveBackend.from_env()
+            make = self._make_live or LiveBackend.from_env
+            self._live = self._owned = make()
         return self._live
 
     def _keep(self, exchange: Exchange) -> None:
@@ -283,7 +334,8 @@ class CassetteBackend(ChatBackend):
         return {**facts, **kept, **self._extra}
 
 
-def _mode(record: str) -> str:
+def record_mode(record: str) -> str:
+    """The record mode of that name or alias. Raises `ConfigurationError` with the list."""
     mode = {"new": "new_episodes"}.get(record, record)
     if mode not in MODES:
         raise ConfigurationError(
@@ -291,6 +343,15 @@ def _mode(record: str) -> str:
             f"the modes are: {', '.join(MODES)}"
         )
     return mode
+
+
+def _state_of(path: Path) -> object:
+    """What changes when another process writes the file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _replayed(turn: Recorded) -> Iterator[Chunk]:

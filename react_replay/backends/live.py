@@ -54,7 +54,8 @@ class LiveBackend(WiredBackend, ChatBackend):
 
     @classmethod
     def from_env(cls, *, model: str | None = None, env_file: str | Path | None = None) -> Self:
-        """From the environment, or a `.env` file beside it (the environment wins).
+        """From the environment, or a `.env` file here or in a parent folder (the environment wins for a
+        name that both give).
 
         DeepSeek with `DEEPSEEK_API_KEY` (`DEEPSEEK_BASE_URL`, `MODEL`), else OpenAI with `OPENAI_API_KEY`
         (`OPENAI_BASE_URL`, `OPENAI_MODEL` or `MODEL`). Raises `ConfigurationError` without a key.
@@ -98,9 +99,10 @@ class LiveBackend(WiredBackend, ChatBackend):
             data = raw.http_response.read()
         except openai.APIError as error:
             raise _fault(error) from error
+        completion = _completion(data)  # an answer that is none is not worth keeping
         if tap is not None:
             tap(_exchange(raw.http_response, (data,)))
-        return _completion(data)
+        return completion
 
     async def acomplete(self, request: Request, *, tap: ExchangeTap | None = None) -> Completion:
         import openai
@@ -111,9 +113,10 @@ class LiveBackend(WiredBackend, ChatBackend):
             data = await raw.http_response.aread()
         except openai.APIError as error:
             raise _fault(error) from error
+        completion = _completion(data)  # an answer that is none is not worth keeping
         if tap is not None:
             tap(_exchange(raw.http_response, (data,)))
-        return _completion(data)
+        return completion
 
     def stream(self, request: Request, *, tap: ExchangeTap | None = None) -> Iterator[Chunk]:
         import httpx2
@@ -250,4 +253,7 @@ def _env_file(path: str | Path | None) -> dict[str, str]:
     if path is not None and not Path(path).is_file():
         raise ConfigurationError(f"there is no env file at {path}")
     found = str(path) if path is not None else find_dotenv(usecwd=True)
-    return {k: v for k, v in dotenv_values(found).items() if v} if found else {}
+    try:
+        return {k: v for k, v in dotenv_values(found).items() if v} if found else {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the env file {found} cannot be read: {error}") from error

@@ -125,6 +125,8 @@ def _prepared(reply: Any, number: int) -> Any:
     if isinstance(reply, ToolCall):
         reply = [reply]
     if isinstance(reply, Completion):
+        if reply.finish_reason is None:  # it broke off, which only a stream can say
+            return list(split_completion(reply))
         return read_completion(completion_dict(reply))
     if isinstance(reply, Sequence) and reply:
         if all(isinstance(item, ToolCall) for item in reply):

@@ -62,6 +62,7 @@ def explain_miss(
         *_shown(first),
         *([f"Also different: {others}{', ...' if len(more) > 6 else ''}"] if others else []),
         *_cause(request, first),
+        *_offered(first),
         mend,
     ]
     return CassetteMiss(
@@ -149,6 +150,15 @@ def _window(text: str, begin: int) -> str:
     return f"{'...' if begin else ''}{quoted}{'...' if begin + 160 < len(text) else ''}"
 
 
+def _offered(first: _Difference) -> list[str]:
+    """The tools on both sides, where these are what differs."""
+    if not first.path.startswith("tools"):
+        return []
+    return [
+        "The tools that are offered differ: offer those of the recording (run: --tools a,b or --tools '')."
+    ]
+
+
 def _cause(request: Request, first: _Difference) -> list[str]:
     """The tool behind a changed observation, where it is one."""
     if not first.path.startswith("messages["):
@@ -158,11 +168,13 @@ def _cause(request: Request, first: _Difference) -> list[str]:
     if message.get("role") != "tool":
         return []
     for earlier in request.messages[:place]:
-        for call in earlier.get("tool_calls") or ():
-            if call.get("id") == message.get("tool_call_id"):
-                function = call["function"]
+        calls = earlier.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, Mapping) and call.get("id") == message.get("tool_call_id"):
+                function = call.get("function")
+                function = function if isinstance(function, Mapping) else {}
                 return [
-                    f"Cause: the tool call {function['name']}({function['arguments'][:80]}) gave another "
-                    "result than when it was recorded."
+                    f"Cause: the tool call {function.get('name')}({_text(function.get('arguments'))[:80]}) "
+                    "gave another result than when it was recorded."
                 ]
     return []

@@ -15,7 +15,7 @@ __all__ = ["refuse_secrets", "request_headers", "response_headers", "safe_url"]
 _REQUEST = frozenset({"accept", "content-type"})
 # content-encoding must go, since bodies are kept decoded; content-length would be wrong.
 _RESPONSE = frozenset({"content-type", "retry-after", "x-request-id"})
-_URL_SECRETS = frozenset({"api-key", "api_key", "apikey", "key", "token", "access_token", "sig"})
+_QUERY = frozenset({"api-version", "beta", "deployment", "model", "version"})
 _KEY_SHAPES = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|gh[pousr]_[A-Za-z0-9]{36,}"
     r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|Bearer\s+[A-Za-z0-9._-]{20,})"
@@ -35,9 +35,9 @@ def _allowed(headers: Mapping[str, str], names: frozenset[str]) -> dict[str, lis
 
 
 def safe_url(url: str) -> str:
-    """The URL without user, password and key parameters."""
+    """The URL without user, password, fragment, and query parameters that may be keys."""
     parts = urlsplit(url)
-    query = [(k, v) for k, v in parse_qsl(parts.query) if k.lower() not in _URL_SECRETS]
+    query = [(k, v) for k, v in parse_qsl(parts.query) if k.lower() in _QUERY]
     host = parts.netloc.rsplit("@", 1)[-1]
     return urlunsplit((parts.scheme, host, parts.path, urlencode(query), ""))
 

@@ -168,9 +168,10 @@ def save(
     """
     document = {METADATA: dict(metadata), "interactions": list(interactions), "version": 1}
     refuse_secrets(path, document, secrets)
-    text = render(document)
+    text = _as_json(path, document) if path.suffix == ".json" else render(document)
     _check_readable(path, document, text)
     try:
+        path = path.resolve()  # a link stays a link
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
@@ -189,16 +190,33 @@ def save(
         ) from error
 
 
+def _as_json(path: Path, document: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    except TypeError as error:
+        raise CassetteError(
+            f"the recording for {path} holds bytes that are no text, which JSON cannot hold; nothing was "
+            "written. Record it into a .yaml file",
+            path=str(path),
+        ) from error
+
+
 def _check_readable(path: Path, document: Mapping[str, Any], text: str) -> None:
     import yaml
     from vcr.serialize import deserialize
-    from vcr.serializers import yamlserializer
+    from vcr.serializers import jsonserializer, yamlserializer
 
-    loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if path.suffix == ".json":
+        serializer: Any = jsonserializer
+        loaded = json.loads(text)
+    else:
+        serializer = yamlserializer
+        loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if loaded != document:
         raise CassetteError(
-            f"the recording for {path} does not survive YAML; nothing was written", path=str(path)
+            f"the recording for {path} is not the same when it is read again; nothing was written",
+            path=str(path),
         )
-    requests, _ = deserialize(text, yamlserializer)[:2]
+    requests, _ = deserialize(text, serializer)[:2]
     if len(requests) != len(document["interactions"]):
         raise CassetteError(f"vcrpy cannot read the recording for {path}", path=str(path))

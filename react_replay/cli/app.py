@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -42,6 +43,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run a command line and give its exit code."""
     try:
         code = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()  # here, where a reader that went away is met
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except CassetteError as error:
@@ -54,7 +56,21 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(f"{error.format_message()}\nTry 'react-replay --help'.", USAGE)
     except typer.Abort:
         return _fail("interrupted", INTERRUPTED)
+    except SystemExit as end:  # typer ends the process itself where the reader of our output went away
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return _closed_output()
+    except BrokenPipeError:  # whoever read our output has seen enough
+        return _closed_output()
+    except OSError as error:
+        return _fail(f"the output cannot be written: {error.strerror or error}", NO_ANSWER)
     return code if isinstance(code, int) else 0
+
+
+def _closed_output() -> int:
+    # What is still buffered would raise again while the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _fail(message: str, code: int) -> int:

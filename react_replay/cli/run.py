@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 
 from react_replay.backends.base import ChatBackend
 from react_replay.cli.exits import code_of
-from react_replay.errors import ConfigurationError, did_you_mean
+from react_replay.errors import CassetteError, ConfigurationError, did_you_mean
 
 __all__ = ["run"]
 
@@ -61,8 +61,7 @@ def run(
     from react_replay.cli.terminal import StepPrinter, console, plain, summary
     from react_replay.result import Limits
 
-    if script is not None and record != "none" and cassette is None:
-        raise ConfigurationError("--record needs --cassette: the file to record into")
+    _check(cassette, record, script, model, env_file, dialect)
     settings: dict[str, Any] = {
         "dialect": dialect,
         "tools": None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
@@ -91,6 +90,35 @@ def run(
     elif result.answer is not None:
         sys.stdout.write(plain(result.answer) + "\n")
     return code_of(result)
+
+
+def _check(
+    cassette: Path | None,
+    record: str,
+    script: Path | None,
+    model: str | None,
+    env_file: Path | None,
+    dialect: str | None,
+) -> None:
+    """Refuse what is misspelt, and options that could have no effect."""
+    from react_replay.backends.cassette import record_mode
+    from react_replay.dialects import dialect as find_dialect
+
+    mode = record_mode(record)
+    if dialect is not None:
+        find_dialect(dialect)
+    if mode != "none" and cassette is None:
+        raise ConfigurationError("--record needs --cassette: the file to record into")
+    if mode == "none" and cassette is not None and script is not None:
+        raise ConfigurationError(
+            "--cassette replays and --script plays: give one of them, or record the script with --record once"
+        )
+    if env_file is not None and not env_file.is_file():
+        raise ConfigurationError(f"there is no env file at {env_file}")
+    offline = script is not None or (cassette is not None and mode == "none")
+    for name, value in (("--model", model), ("--env-file", env_file)):
+        if offline and value is not None:
+            raise ConfigurationError(f"{name} is for a live model, and nothing here is asked of one")
 
 
 def _backend(
@@ -122,28 +150,60 @@ def _cassette(
 ) -> tuple[ChatBackend, Any]:
     from react_replay.backends.cassette import CassetteBackend
 
-    live: ChatBackend | None = None
-    if script is not None:
-        live = _script(script)
-    elif record != "none" and not (record == "once" and path.exists()):
+    def live() -> ChatBackend:  # made when something must be recorded: what replays needs no key
         from react_replay.backends.live import LiveBackend
 
-        live = LiveBackend.from_env(model=model, env_file=env_file)
-    backend = CassetteBackend(path, record=record, live=live)
+        return LiveBackend.from_env(model=model, env_file=env_file)
+
+    backend = CassetteBackend(path, record=record, live=live if script is None else _script(script))
     kept = backend.metadata.get("agent")
     for name, value in (kept if isinstance(kept, Mapping) else {}).items():
         if settings.get(name, "") is None:  # a setting of ours that the command line left open
-            settings[name] = value
+            settings[name] = _kept_setting(path, name, value)
+    if settings["tools"] is None and not kept and settings["dialect"] in (None, "native"):
+        settings["tools"] = _recorded_tools(backend.offered_tools)
     if settings["tools"] is None:
         settings["tools"] = list(_toolbox(None, settings["dialect"] or "native"))
     backend.describe({"agent": {name: value for name, value in settings.items() if value is not None}})
 
     def source() -> str:
-        if backend.live_calls:
-            return f"recorded {backend.live_calls} turns into {path}"
-        return "replayed offline, 0 network calls"
+        if not backend.live_calls:
+            return "replayed offline, 0 network calls"
+        turns = backend.recorded_turns
+        asked = f"{backend.live_calls} calls of the model, " if backend.live_calls > turns else ""
+        return f"{asked}recorded {turns} turn{'' if turns == 1 else 's'} into {path}"
 
     return backend, source
+
+
+_SETTINGS: dict[str, type | tuple[type, ...]] = {
+    "dialect": str,
+    "tools": list,
+    "max_steps": int,
+    "system": str,
+    "temperature": (int, float),
+    "options": Mapping,
+}
+
+
+def _kept_setting(path: Path, name: str, value: Any) -> Any:
+    """A setting of the agent that recorded; a cassette is a file that anyone may have edited."""
+    wrong = value is not None and not isinstance(value, _SETTINGS[name])
+    if wrong or (name == "tools" and not all(isinstance(item, str) for item in value or ())):
+        raise CassetteError(
+            f"the cassette {path} says agent.{name}: {value!r}, which is no such setting; mend it by hand",
+            path=str(path),
+        )
+    return value
+
+
+def _recorded_tools(offered: Sequence[str] | None) -> list[str] | None:
+    """The tools that a recording offered, where all of them are ours to run."""
+    from react_replay.tools import BUILTIN
+
+    if offered is None or not all(name in BUILTIN for name in offered):
+        return None
+    return list(offered)
 
 
 def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,8 +221,9 @@ def _script(path: Path) -> ChatBackend:
 
     try:
         replies = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"the script {path} cannot be read: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise ConfigurationError(f"the script {path} cannot be read: {why}") from error
     if not isinstance(replies, list):
         raise ConfigurationError(f"the script {path} must be a JSON list of replies, one entry each")
 

@@ -29,18 +29,19 @@ def show(
     turns = [_turn(recorded) for recorded in read.recorded]
     turns = turns if last is None else turns[-last:]
     if as_json:
-        document = {"path": str(cassette), "metadata": dict(read.metadata), "turns": turns}
+        metadata = {str(name): value for name, value in read.metadata.items()}
+        document = {"path": str(cassette), "metadata": metadata, "turns": turns}
         text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
         sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
         return 0
-    print(f"{cassette}: {len(read.recorded)} turns")
+    print(f"{_line(str(cassette))}: {len(read.recorded)} turns")
     for name, value in read.metadata.items():
-        print(f"  {name}: {_line(value)}")
+        print(f"  {_line(name)}: {_line(value)}")
     for turn in turns:
         print(f"turn {turn['number']}: {turn['messages']} messages, status {turn['status']}")
         if turn["last_message"]:
             role = turn["last_message"].get("role")
-            print(f"  asked     {role}: {_line(turn['last_message'].get('content'))}")
+            print(f"  asked     {_line(role)}: {_line(turn['last_message'].get('content'))}")
         if turn["error"]:
             print(f"  error     {_line(turn['error'])}")
         if turn["content"]:
@@ -48,7 +49,7 @@ def show(
         for call in turn["calls"]:
             print(f"  called    {_line(call['name'])}({_line(call['arguments'])})")
         if not turn["error"]:
-            print(f"  finished  {turn['finish_reason']}, {turn['tokens']} tokens")
+            print(f"  finished  {_line(turn['finish_reason'])}, {turn['tokens']} tokens")
     return 0
 
 

@@ -107,13 +107,13 @@ class NativeDialect(Dialect):
             call.get("id") or ""
             for message in kept
             if message.get("role") == "assistant"
-            for call in message.get("tool_calls") or ()
+            for call in _calls_of(message)
         ]
         end = len(kept)
         while end and kept[end - 1].get("role") == "tool":
             end -= 1
         last = kept[end - 1] if end else {}
-        if last.get("role") != "assistant" or not last.get("tool_calls"):
+        if last.get("role") != "assistant" or not _calls_of(last):
             return History(messages=kept, ids=tuple(ids))
         raw = {"choices": [{"message": last, "finish_reason": "tool_calls"}]}
         completion = read_completion(raw)
@@ -173,6 +173,12 @@ def _named(call: ToolCall, names: set[str], flags: list[str]) -> ToolCall:
             flags.append(Flag.RENAMED_TOOL)
             return replace(call, name=candidate)
     return call
+
+
+def _calls_of(message: Message) -> list[Any]:
+    """The calls of a message that a caller may have made: what is no call is none."""
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _spelled(call: ToolCall) -> str:

@@ -9,7 +9,20 @@ from react_replay.errors import BackendError
 from react_replay.messages import Completion, Flag, ToolCall, Usage
 from react_replay.wire.arguments import dump_arguments, excerpt, read_arguments
 
-__all__ = ["completion_dict", "read_completion", "read_usage"]
+__all__ = ["completion_dict", "read_completion", "read_usage", "reasoning_of", "text_of"]
+
+
+_BROKE_OFF = "broke off"
+_FINISH = {
+    **{name: name for name in ("stop", "length", "tool_calls", "function_call", "content_filter")},
+    **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence", "completed"), "stop"),
+    **dict.fromkeys(("tool_use", "tool_call"), "tool_calls"),
+    **dict.fromkeys(("max_tokens", "model_length"), "length"),
+    **dict.fromkeys(("safety", "sensitive"), "content_filter"),
+    # DeepSeek's own word for an interrupted request, then other servers'.
+    **dict.fromkeys(("insufficient_system_resource", "error", "abort", "aborted"), _BROKE_OFF),
+    **dict.fromkeys(("cancelled", "canceled", "network_error", "timeout"), _BROKE_OFF),
+}
 
 
 def read_completion(raw: Mapping[str, Any], *, ended: bool = True) -> Completion:
@@ -25,15 +38,18 @@ def read_completion(raw: Mapping[str, Any], *, ended: bool = True) -> Completion
         raise BackendError(*_no_choice(raw))
     choice = choices[0]
     message = choice.get("message")
-    finish = choice.get("finish_reason")
-    finish = finish if isinstance(finish, str) and finish else None
     if not isinstance(message, Mapping):
         # A choice without a message is an empty reply, not a broken connection.
         message = {}
     flags: list[str] = []
+    finish = _finish_reason(choice.get("finish_reason"), flags)
+    ended = ended and Flag.UNFINISHED not in flags
     calls = _read_calls(message, flags, cut=finish == "length" or not ended)
-    # A body that arrived whole has ended; what a missing reason means is plain from what it holds.
-    finish = finish or ("tool_calls" if calls else "stop")
+    if finish is None and ended:
+        # A body that arrived whole has ended; what a missing reason means is plain from what it holds.
+        finish = "tool_calls" if calls else "stop"
+    elif finish is None:
+        flags.append(Flag.UNFINISHED)
     if finish == "length":
         flags.append(Flag.TRUNCATED)
     if bool(calls) != (finish in ("tool_calls", "function_call")) and finish in (
@@ -43,15 +59,15 @@ def read_completion(raw: Mapping[str, Any], *, ended: bool = True) -> Completion
     ):
         flags.append(Flag.LYING_FINISH)
     return Completion(
-        content=_text(message.get("content")),
+        content=text_of(message.get("content")),
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(raw.get("usage")),
         model=_string(raw.get("model")),
         id=_string(raw.get("id")),
-        reasoning=_text(message.get("reasoning_content") or message.get("reasoning")) or "",
-        refusal=_text(message.get("refusal")) or "",
-        flags=tuple(flags),
+        reasoning=reasoning_of(message),
+        refusal=text_of(message.get("refusal")) or "",
+        flags=tuple(dict.fromkeys(flags)),
         raw=raw,
     )
 
@@ -133,7 +149,30 @@ def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _text(value: Any) -> str | None:
+def _finish_reason(given: Any, flags: list[str]) -> str | None:
+    """OpenAI's word for why a reply ended; None, flagged, where the provider says that it broke off."""
+    if not isinstance(given, str) or not given:
+        return None
+    reason = _FINISH.get(given) or _FINISH.get(given.casefold())
+    if reason is None:
+        flags.append(Flag.UNKNOWN_FINISH)
+        return given
+    if reason == _BROKE_OFF:
+        flags.append(Flag.UNFINISHED)
+        return None
+    return reason
+
+
+def reasoning_of(message: Mapping[str, Any]) -> str:
+    """The model's thinking: DeepSeek's field, OpenRouter's, or Mistral's parts of the content list."""
+    text = text_of(message.get("reasoning_content") or message.get("reasoning"))
+    if text is None and isinstance(message.get("content"), list):
+        parts = [part.get("thinking") for part in message["content"] if isinstance(part, Mapping)]
+        text = "".join(text_of(part) or "" for part in parts if part)
+    return text or ""
+
+
+def text_of(value: Any) -> str | None:
     """Text as it stands, or the text parts of a content list joined; None where there is neither."""
     if value is None or isinstance(value, str):
         return value

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from react_replay.errors import BackendError
-from react_replay.messages import Completion, Flag
-from react_replay.wire.completion import completion_dict, read_completion
+from react_replay.messages import Completion
+from react_replay.wire.completion import completion_dict, read_completion, reasoning_of, text_of
 
 __all__ = ["StreamFold", "fold", "split_completion"]
 
@@ -83,6 +82,10 @@ class StreamFold:
             self._legacy = self._legacy or _OpenCall()
             self._legacy.add(legacy)
         content = delta.get("content")
+        if isinstance(content, list):  # Mistral's parts: text, and thinking
+            if thought := reasoning_of(delta):
+                self._extra.setdefault("reasoning_content", []).append(thought)
+            content = text_of(content) or None
         if not isinstance(content, str):
             return ""
         if self._content is None:
@@ -143,11 +146,7 @@ class StreamFold:
         return folded
 
     def result(self) -> Completion:
-        completion = read_completion(self.to_dict(), ended=self._finish is not None)
-        if self._finish is None:
-            flags = (*completion.flags, Flag.UNFINISHED)
-            return replace(completion, finish_reason=None, flags=flags)
-        return completion
+        return read_completion(self.to_dict(), ended=self._finish is not None)
 
 
 class _OpenCall:
@@ -207,6 +206,8 @@ def split_completion(completion: Completion, *, size: int = 16) -> Iterator[dict
         return {**head, "object": "chat.completion.chunk", "choices": choices}
 
     yield chunk({"role": "assistant", "content": None})
+    if completion.reasoning and not (message.get("reasoning_content") or message.get("reasoning")):
+        message = {"reasoning_content": completion.reasoning, **message}
     for name in ("reasoning_content", "reasoning", "refusal", "content"):
         text = message.get(name)
         if isinstance(text, list):

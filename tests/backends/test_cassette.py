@@ -27,7 +27,7 @@ from react_replay import (
     ToolCall,
     tool,
 )
-from react_replay.errors import CassetteMissing, ConfigurationError
+from react_replay.errors import CassetteError, CassetteMissing, ConfigurationError
 from react_replay.messages import Usage
 from react_replay.tools.clock import current_time
 
@@ -440,3 +440,98 @@ def test_a_run_that_broke_off_keeps_its_turns_where_there_was_nothing(tmp_path: 
     with pytest.raises(ScriptExhausted):
         Agent(CassetteBackend(path, record="once", live=ScriptedBackend(["Thought"])), dialect="zh").run("?")
     assert len(CassetteBackend(path).unplayed) == 1
+
+
+def test_a_json_path_is_recorded_as_json(tmp_path: Path) -> None:
+    """A `.json` cassette is written, read back, added to and replayed as JSON."""
+    path = tmp_path / "c.json"
+    recorded(path, "one", question="a")
+    assert json.loads(path.read_bytes())["version"] == 1
+    with CassetteBackend(path, record="new_episodes", live=ScriptedBackend(["two"])) as backend:
+        assert Agent(backend).run("b").answer == "two"
+    with CassetteBackend(path) as backend:
+        assert [Agent(backend).run(question).answer for question in "ab"] == ["one", "two"]
+
+
+def test_two_recorders_on_one_path_lose_nothing(path: Path) -> None:
+    """What another recorder wrote meanwhile stays in the file."""
+    first, second = (
+        CassetteBackend(path, record="new_episodes", live=ScriptedBackend([answer])) for answer in "12"
+    )
+    Agent(first).run("a")
+    Agent(second).run("b")
+    with CassetteBackend(path) as backend:
+        assert [Agent(backend).run(question).answer for question in "ab"] == ["1", "2"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_provider_that_fails_replaces_no_whole_recording(path: Path, stream: bool) -> None:
+    """In mode `all` a run that ends as backend_error leaves the old cassette as it was."""
+    recorded(path, ToolCall(name="get_date"), "old")
+    before = path.read_bytes()
+    live = ScriptedBackend([ToolCall(name="get_date"), RuntimeError("down")])
+    agent = Agent(CassetteBackend(path, record="all", live=live), tools=[get_date])
+    result = last(agent.stream("?")) if stream else agent.run("?")
+    assert result.stop_reason == "backend_error"
+    assert path.read_bytes() == before
+
+
+def last(events: Any) -> Any:
+    return list(events)[-1].result
+
+
+def test_a_sub_agents_end_replaces_nothing_yet(path: Path) -> None:
+    """In mode `all` a whole recording stays while the outer run is open, and if that one breaks off."""
+    recorded(path, "old")
+    before = path.read_bytes()
+
+    def replies(request: Request) -> Any:
+        if len(request.messages) > 1:
+            raise CassetteError("the outer run breaks off")
+        outer = request.messages[0]["content"] == "?"
+        return ToolCall(name="ask", arguments={"question": "inner"}) if outer else "inner answer"
+
+    backend = CassetteBackend(path, record="all", live=ScriptedBackend(replies))
+    inner = Agent(backend).as_tool(name="ask", description="Asks.")
+    with pytest.raises(CassetteError):
+        Agent(backend, tools=[inner]).run("?")
+    assert path.read_bytes() == before
+
+
+def test_a_session_that_raises_replaces_no_whole_recording(path: Path) -> None:
+    """In mode `all` the first of two runs replaces nothing when the `with` block ends in an error."""
+    recorded(path, "old")
+    before = path.read_bytes()
+    live = ScriptedBackend(["new"])
+    with pytest.raises(KeyError), CassetteBackend(path, record="all", live=live) as backend:
+        Agent(backend).run("?")
+        raise KeyError
+    assert path.read_bytes() == before
+
+
+def test_a_live_backend_is_made_when_it_is_needed(path: Path) -> None:
+    """`live` may be a function; where everything replays it is not called."""
+    recorded(path, "one")
+
+    def make() -> ScriptedBackend:
+        made.append(1)
+        return ScriptedBackend(["two"])
+
+    made: list[int] = []
+    with CassetteBackend(path, record="new_episodes", live=make) as backend:
+        assert Agent(backend).run("?").answer == "one"
+        assert not made
+        assert Agent(backend).run("another").answer == "two"
+        assert (backend.live_calls, backend.recorded_turns) == (1, 1)
+
+
+@pytest.mark.parametrize("body", [b"<html>login</html>", b'{"error": {"code": 429, "message": "slow down"}}'])
+def test_an_answer_that_is_none_is_not_recorded(path: Path, server: Any, reply: Any, body: bytes) -> None:
+    """A page or an error inside a 200 ends the run as backend_error, and the next session asks again."""
+    server.replies.append(reply(pieces=[body]))
+    live = LiveBackend(model="m", api_key="a key", base_url=server.url)
+    backend = CassetteBackend(path, record="once", live=live)
+    assert Agent(backend).run("?").stop_reason == "backend_error"
+    live.close()
+    assert backend.live_calls == 1
+    assert not path.exists()

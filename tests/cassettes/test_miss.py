@@ -108,3 +108,45 @@ def test_a_miss_changes_nothing(path: Path) -> None:
     agent = Agent(backend, tools=[calculator], options={"temperature": 0})
     assert agent.run("1+1?").answer == "two"
     assert path.read_bytes() == before
+
+
+CALLED = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x",
+        7,
+        None,
+        {"id": "a"},
+        {"id": "a", "function": "f"},
+        {"id": "a", "function": {"name": "f"}},
+        {"id": "a", "function": {"name": "f", "arguments": {"b": 1}}},
+    ],
+)
+def test_a_foreign_history_is_explained_too(tmp_path: Path, call: Any) -> None:
+    """Calls in odd shapes are no reason to fail at saying why there is no answer."""
+    path = tmp_path / "c.yaml"
+
+    def history(call: Any, result: str) -> list[Any]:
+        turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+        return [
+            {"role": "user", "content": "?"},
+            turn,
+            {"role": "tool", "tool_call_id": "a", "content": result},
+        ]
+
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["done"])) as backend:
+        backend.complete(Request(history(CALLED, "1")))
+    with pytest.raises(CassetteMiss):
+        CassetteBackend(path).complete(Request(history(call, "2")))
+
+
+def test_tools_that_differ_are_named_with_what_mends_it(tmp_path: Path) -> None:
+    """Where only the offered tools differ the message says how to offer the recording's."""
+    path = tmp_path / "c.yaml"
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["done"])) as backend:
+        Agent(backend).run("?")
+    with pytest.raises(CassetteMiss, match="--tools"):
+        Agent(CassetteBackend(path), tools=[calculator]).run("?")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from react_replay import Agent, CassetteBackend, Request, ScriptedBackend
+
 ROOT = Path(__file__).parent.parent.parent
 QUESTION = "台北人口除以纽约人口是多少？保留 4 位小数。"
 CASSETTE = str(ROOT / "cassettes" / "000-population-ratio.yaml")
@@ -237,3 +239,101 @@ def test_help_names_the_exit_codes(command: tuple[str, ...]) -> None:
     done = run(*command, "--help")
     assert done.returncode == 0
     assert "130 interrupted" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--record", "once"), "--record needs --cassette"),
+        (("--record", "bogus", "--cassette", "x.yaml"), "unknown record mode 'bogus'"),
+        (("--dialect", "xx"), "unknown dialect 'xx'"),
+        (("--cassette", CASSETTE, "--script", "x.json"), "give one of them"),
+        (("--cassette", CASSETTE, "--model", "m"), "--model is for a live model"),
+        (("--env-file", "nowhere.env"), "there is no env file"),
+    ],
+)
+def test_options_that_could_do_nothing_are_refused(arguments: tuple[str, ...], said: str) -> None:
+    """What is misspelt or without effect is usage, said before anything is asked of a model."""
+    made = run("run", "?", *arguments)
+    assert made.returncode == 2
+    assert said in made.stderr
+
+
+def test_what_replays_needs_no_key_in_any_mode(tmp_path: Path) -> None:
+    """`--record new_episodes` goes live only for what the cassette does not answer."""
+    made = run("run", QUESTION, "--cassette", CASSETTE, "--record", "new_episodes")
+    assert made.returncode == 0, made.stderr
+    assert "replayed offline, 0 network calls" in made.stderr
+
+
+def test_a_call_that_failed_is_not_called_offline(tmp_path: Path) -> None:
+    """A live call that recorded nothing is still a call, and said."""
+    made = run(
+        "run",
+        "?",
+        "--cassette",
+        str(tmp_path / "c.yaml"),
+        "--record",
+        "once",
+        OPENAI_API_KEY="x",
+        OPENAI_BASE_URL="http://127.0.0.1:9",
+    )
+    assert made.returncode == 1
+    assert "offline" not in made.stderr.splitlines()[-1]
+
+
+def test_a_library_recording_replays_without_options(tmp_path: Path) -> None:
+    """A cassette that says nothing of its agent replays with the tools that its first request offered."""
+    path = tmp_path / "c.yaml"
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["Hello."])) as backend:
+        Agent(backend).run("Say hello.")
+    made = run("run", "Say hello.", "--cassette", str(path))
+    assert (made.returncode, made.stdout) == (0, "Hello.\n"), made.stderr
+
+
+def test_show_prints_no_control_characters(tmp_path: Path) -> None:
+    """Whatever a cassette holds, none of it steers the terminal."""
+    path = tmp_path / "c.yaml"
+    evil = "x\x1b]0;pwn\x07\x1b[31m"
+    reply = {"choices": [{"message": {"content": evil}, "finish_reason": evil}]}
+    with CassetteBackend(
+        path, record="once", live=ScriptedBackend([reply]), metadata={evil: evil}
+    ) as backend:
+        backend.complete(Request([{"role": evil, "content": evil}]))
+    made = run("show", str(path))
+    assert made.returncode == 0
+    assert "\x1b" not in made.stdout + made.stderr
+    assert "\x07" not in made.stdout + made.stderr
+
+
+@pytest.mark.parametrize(
+    "setting", ["dialect: [1]", "tools: 5", "tools: [[1]]", "max_steps: many", "options: 1"]
+)
+def test_an_edited_setting_in_a_cassette_is_named(tmp_path: Path, setting: str) -> None:
+    """A cassette's agent settings are checked: exit 3 and the setting, no traceback."""
+    text = Path(CASSETTE).read_text(encoding="utf-8")
+    head, agent, rest = text.partition("  agent:\n")
+    assert agent
+    name = setting.partition(":")[0]
+    path = tmp_path / "c.yaml"
+    path.write_text(f"{head}  agent:\n    {setting}\n  was:\n{rest}", encoding="utf-8")
+    made = run("run", QUESTION, "--cassette", str(path))
+    assert made.returncode == 3
+    assert f"agent.{name}" in made.stderr
+    assert "Traceback" not in made.stderr
+
+
+def test_output_that_nobody_reads_is_no_error() -> None:
+    """A reader that closes the pipe early ends the command without a word."""
+    command = f"{sys.executable} -m react_replay show {CASSETTE} | head -1"
+    made = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (made.returncode, made.stderr) == (0, "")
+
+
+def test_a_terminal_without_our_characters_gets_escapes() -> None:
+    """An ASCII-only output is no traceback."""
+    made = run("show", CASSETTE, PYTHONIOENCODING="ascii")
+    assert made.returncode == 0, made.stderr
+    assert "\\u53f0" in made.stdout

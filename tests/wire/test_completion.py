@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_replay import BackendError, Completion, ToolCall
+from react_replay import Agent, BackendError, Completion, ScriptedBackend, ToolCall
 from react_replay.messages import Flag, Usage
-from react_replay.wire import completion_dict, read_arguments, read_completion, read_usage
+from react_replay.wire import (
+    completion_dict,
+    fold,
+    read_arguments,
+    read_completion,
+    read_usage,
+    split_completion,
+)
 
 
 def body(finish: Any = "stop", **message: Any) -> dict[str, Any]:
@@ -215,3 +222,74 @@ def test_reading_a_completion_raises_nothing_but_a_fault(
     assert done.finish_reason
     for call in done.tool_calls:
         assert isinstance(call.arguments, dict)
+
+
+@pytest.mark.parametrize(
+    "reason", ["insufficient_system_resource", "error", "abort", "cancelled", "network_error"]
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_reply_that_the_provider_broke_off_is_no_answer(reason: str, streamed: bool) -> None:
+    """DeepSeek's and others' words for an interrupted reply end a run as incomplete, text kept."""
+    whole = {"choices": [{"message": {"content": "The answer is"}, "finish_reason": reason}]}
+    chunks = [{"choices": [{"delta": {"content": "The answer is"}, "finish_reason": reason}]}]
+    result = Agent(ScriptedBackend([chunks if streamed else whole])).run("?")
+    assert (result.answer, result.stop_reason, result.partial) == (None, "incomplete", "The answer is")
+
+
+@pytest.mark.parametrize(
+    ("reason", "read"),
+    [
+        *[(name, name) for name in ("stop", "length", "tool_calls", "function_call", "content_filter")],
+        ("eos", "stop"),
+        ("STOP", "stop"),
+        ("end_turn", "stop"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("MAX_TOKENS", "length"),
+        ("tool_use", "tool_calls"),
+        ("sensitive", "content_filter"),
+    ],
+)
+def test_other_servers_words_for_an_end_are_read(reason: str, read: str) -> None:
+    """A finish_reason in another server's words is OpenAI's; the raw body keeps what was said."""
+    raw = {"choices": [{"message": {"content": "x"}, "finish_reason": reason}]}
+    completion = read_completion(raw)
+    assert completion.finish_reason == read
+    assert completion.raw["choices"][0]["finish_reason"] == reason
+
+
+def test_an_unknown_finish_reason_is_flagged() -> None:
+    """A reason that nobody documents counts as an end, and is said."""
+    result = Agent(
+        ScriptedBackend([{"choices": [{"message": {"content": "x"}, "finish_reason": "done!"}]}])
+    ).run("?")
+    assert (result.answer, result.flags) == ("x", (Flag.UNKNOWN_FINISH,))
+
+
+def test_a_scripted_completion_that_broke_off_is_incomplete() -> None:
+    """A Completion without finish_reason is what its docstring says: a reply that broke off."""
+    result = Agent(ScriptedBackend([Completion(content="half", finish_reason=None)])).run("?")
+    assert (result.answer, result.stop_reason, result.partial) == (None, "incomplete", "half")
+
+
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}, {"type": "text", "text": "m"}]},
+    {"type": "text", "text": "42"},
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_thinking_parts_of_a_content_list_are_reasoning(streamed: bool) -> None:
+    """Mistral's content list holds thinking and text; neither is lost, whole or streamed."""
+    if streamed:
+        completion = fold(
+            [
+                *({"choices": [{"delta": {"content": [part]}}]} for part in PARTS),
+                {"choices": [{"delta": {"content": ""}, "finish_reason": "stop"}]},
+            ]
+        )
+    else:
+        completion = read_completion({"choices": [{"message": {"content": PARTS}, "finish_reason": "stop"}]})
+    assert (completion.content, completion.reasoning) == ("42", "hmm")
+    again = fold(split_completion(completion))
+    assert (again.content, again.reasoning) == ("42", "hmm")
