@@ -39,7 +39,7 @@ class Flag:
     DOUBLE_ENCODED = "double_encoded"  # arguments were JSON inside a JSON string
     IMPLICIT_ANSWER = "implicit_answer"  # an answer without its label
     INVENTED_OBSERVATION = "invented_observation"  # the model wrote the tool's result itself; cut
-    LEAKED_MARKUP = "leaked_markup"  # special tokens of the model's template in its text
+    LEAKED_MARKUP = "leaked_markup"  # tokens of a chat template, or a call written as text
     LEGACY_CALL = "legacy_function_call"  # `function_call` instead of `tool_calls`
     LYING_FINISH = "finish_reason_mismatch"  # finish_reason contradicts the reply
     OBSERVATION_CUT = "observation_cut"  # a tool's result was too long for the model; its middle is left out

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from react_replay.dialects.actions import FINISH, Action, clean_name, object_reply, read_action, spelled
 from react_replay.dialects.base import Answer, Dialect, Malformed, Opening, Outcome, ToolCalls
+from react_replay.dialects.leaked import BROKEN_CALL
 from react_replay.dialects.markup import clean_reply
 from react_replay.dialects.payload import Payload, read_json, unfenced
 from react_replay.dialects.prompts import PROMPTS, has_chinese
@@ -96,14 +97,16 @@ class LabelledDialect(Dialect):
 
     def parse_text(self, text: str, tools: Sequence[ToolSpec] = (), *, cut: bool = False) -> Outcome:
         """Read a reply's text; `cut` says that the provider stopped it."""
-        if "<" not in text:
+        if "<" not in text and "[TOOL_CALLS]" not in text:
             return _Reading(self, text, tools, cut).outcome()
-        cleaned = clean_reply(text)
+        reply, cleaned = text, clean_reply(text, {tool.name for tool in tools})
         text, kept = cleaned.text, ""
         if cleaned.calls and not self.strict:
             text, kept = cleaned.before, cleaned.kept
         outcome = _Reading(self, text, tools, cut).outcome()
         flags = tuple(dict.fromkeys((*cleaned.flags, *outcome.flags)))
+        if cleaned.broken and isinstance(outcome, Malformed):
+            return replace(outcome, flags=flags, reason=BROKEN_CALL, kept=reply.strip())
         if kept and isinstance(outcome, Malformed):  # no label stands before the call that was found
             return ToolCalls(calls=cleaned.calls[:1], thought=outcome.thought, flags=flags, kept=kept)
         return replace(outcome, flags=flags) if flags else outcome

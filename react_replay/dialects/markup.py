@@ -7,16 +7,15 @@ in the middle of a line is text. Everything is found by plain searches that neve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from react_replay.dialects.payload import whole_json
+from react_replay.dialects.leaked import leaked_calls
 from react_replay.messages import Flag, ToolCall
 
 __all__ = ["Cleaned", "clean_reply"]
 
-_MARKS = re.compile(r"</?think|<[|｜‖]|</?tool_call>")
+_MARKS = re.compile(r"</?think|<[|｜‖]|</?tool_call>|<function|<invoke|\[TOOL_CALLS\]")
 _THINK_OPENS = re.compile(r"^[ \t]*+<think(?:ing)?>", re.M)
 _THINK_CLOSES = re.compile(  # for a missing opening tag: what follows is a new line, a label or nothing
     r"</think(?:ing)?>[^\S\n]*+(?=\n|\Z|[*#_`]*+[^\W\d_]++[ \w]{0,20}+[*_`]*+[:：])"
@@ -26,7 +25,10 @@ _BLOCKS = (
     re.compile(r"<｜tool▁calls▁begin｜>.*\Z", re.S),
     re.compile(r"<\|tool_calls_section_begin\|>.*\Z", re.S),
     re.compile(r"^[ \t]*+<tool_call>.*?(?:</tool_call>|\Z)", re.S | re.M),
+    re.compile(r"<[|｜‖]DSML[|｜‖]\w{1,20}+>\s*+<.*\Z", re.S),
+    re.compile(r"^[ \t]*+<[|｜‖]DSML[|｜‖]invoke.*\Z", re.S | re.M),
 )
+_WRAPPERS = re.compile(r"^[ \t]*+</?function_calls>[ \t]*+$", re.M)
 _TOKENS = re.compile(
     r"(?:(?:<\|(?:im_start|start|channel)\|>\w*+|<\|[\w▁./ -]{0,60}+\|?>|<\|\w{0,60}+(?=<[|｜‖]|\s*+\Z)"
     r"|<[｜‖][^<>\n]{0,60}+>?|</?tool_call>)[ \t]*+)++"
@@ -34,14 +36,13 @@ _TOKENS = re.compile(
 _ROUNDS = 8
 """Marks inside marks: cleaning is done again until nothing changes, so that what is kept reads the same."""
 
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
-
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
     """The text as a person would read it, the calls that hid in it, and what was odd.
 
     With calls, `before` is what stands before the first of them, and `kept` ends where that one ends.
+    `broken`: a call began in tokens that could not be read.
     """
 
     text: str
@@ -49,41 +50,49 @@ class Cleaned:
     flags: tuple[str, ...] = ()
     before: str = ""
     kept: str = ""
+    broken: bool = False
 
 
-def clean_reply(text: str) -> Cleaned:
-    """A reply without think blocks and special tokens; whole calls written as tokens are recovered."""
+def clean_reply(text: str, known: Collection[str] = ()) -> Cleaned:
+    """A reply without think blocks and special tokens; whole calls written as tokens are recovered.
+
+    `known` are the tools' names: what only looks like a call must name one of them.
+    """
     flags: tuple[str, ...] = ()
+    broken = False
     for _ in range(_ROUNDS):
-        if "<" not in text or _MARKS.search(text) is None:
+        if _MARKS.search(text) is None:
             break
-        cleaned = _cleaned(text.strip())
+        cleaned = _cleaned(text.strip(), known)
         if cleaned.calls:
             return cleaned
-        flags = flags or cleaned.flags
+        flags, broken = flags or cleaned.flags, broken or cleaned.broken
         if cleaned.text == text:
             break
         text = cleaned.text
-    return Cleaned(text, flags=flags)
+    return Cleaned(text, flags=flags, broken=broken)
 
 
-def _cleaned(text: str) -> Cleaned:
+def _cleaned(text: str, known: Collection[str]) -> Cleaned:
     if "think" in text:
         text = _without_thinking(text)
-    bare = text
+    found, broken = leaked_calls(text, known)
+    pieces, position = [], 0
+    for place in found:
+        pieces.append(text[position : max(place.start, position)])
+        position = max(place.end, position)
+    bare = "".join((*pieces, text[position:]))
     for block in _BLOCKS:
         bare = block.sub("", bare)
-    bare = _without_tokens(bare)
+    bare = _without_tokens(_WRAPPERS.sub("", bare) if found else bare)
     flags = (Flag.LEAKED_MARKUP,) if bare != text else ()
     if flags:
         bare = bare.strip()
-    found = sorted(_calls(text), key=lambda place: place[0])
     if not found:
-        return Cleaned(bare, flags=flags)
-    start, end, _ = found[0]
-    calls = tuple(call for _, _, call in found)
-    before = _without_tokens(text[:start]).strip()
-    return Cleaned(bare, calls, (Flag.LEAKED_MARKUP,), before, text[:end].strip())
+        return Cleaned(bare, flags=flags, broken=broken)
+    calls = tuple(place.call for place in found)
+    before = _without_tokens(text[: found[0].start]).strip()
+    return Cleaned(bare, calls, (Flag.LEAKED_MARKUP,), before, text[: found[0].end].strip())
 
 
 def _without_thinking(text: str) -> str:
@@ -114,53 +123,3 @@ def _without_tokens(text: str) -> str:
         return "" if at_edge else found[0]
 
     return _TOKENS.sub(outside, text)
-
-
-def _calls(text: str) -> Iterator[tuple[int, int, ToolCall]]:
-    """Where a call written as tokens begins and ends, and what it says; incomplete ones are left out."""
-    for begin, end, read in _FORMS:
-        start = text.find(begin)
-        while start >= 0:
-            inside = start + len(begin)
-            following = text.find(begin, inside)
-            limit = following if following >= 0 else len(text)
-            closing = text.find(end, inside, limit)
-            call = read(text[inside : closing if closing >= 0 else limit])
-            if call is not None:
-                yield start, closing + len(end) if closing >= 0 else limit, call
-            start = following
-
-
-def _deepseek_call(body: str) -> ToolCall | None:
-    name, _, payload = body.partition("<｜tool▁sep｜>")
-    if name.strip() == "function":
-        name, _, payload = payload.partition("\n")
-    return _call(name, payload)
-
-
-def _kimi_call(body: str) -> ToolCall | None:
-    name, _, payload = body.partition("<|tool_call_argument_begin|>")
-    return _call(re.sub(r":\d+\s*\Z", "", name[:200]), payload)
-
-
-def _hermes_call(body: str) -> ToolCall | None:
-    entry = whole_json(body)
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        return None
-    arguments: Any = next((entry[name] for name in _ARGUMENTS if name in entry), {})
-    if isinstance(arguments, str):  # encoded twice
-        arguments = whole_json(arguments)
-    return ToolCall(name=entry["name"], arguments=arguments) if isinstance(arguments, dict) else None
-
-
-def _call(name: str, payload: str) -> ToolCall | None:
-    name = name.strip().removeprefix("functions.")
-    arguments = whole_json(payload[payload.find("{") : payload.rfind("}") + 1])
-    return ToolCall(name=name, arguments=arguments) if name and isinstance(arguments, dict) else None
-
-
-_FORMS: tuple[tuple[str, str, Callable[[str], ToolCall | None]], ...] = (
-    ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", _deepseek_call),
-    ("<|tool_call_begin|>", "<|tool_call_end|>", _kimi_call),
-    ("<tool_call>", "</tool_call>", _hermes_call),
-)

@@ -5,6 +5,7 @@ Interprets a completion; its reading (arguments, ids, vendor quirks) is `wire`'s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,8 @@ from react_replay.wire import dump_arguments, read_arguments, read_completion
 
 __all__ = ["NativeDialect"]
 
-_LEAKS = ("<｜tool", "<|tool", "<｜DSML", "<tool_call>", "<|channel|>")
+_TOKENS = re.compile(r"<[｜‖][^<>\n]{1,60}>")
+"""Tokens that no text holds by chance; in the middle of a line they are left, and flagged."""
 
 
 class NativeDialect(Dialect):
@@ -46,8 +48,10 @@ class NativeDialect(Dialect):
             calls = tuple(_named(call, names, flags) for call in completion.tool_calls)
             thought = text.strip() or completion.reasoning
             return ToolCalls(calls=calls, thought=thought, flags=tuple(flags), kept=text)
-        if any(mark in text for mark in _LEAKS):
-            return self._parse_leaked(completion, tools)
+        if "<" in text or "[TOOL_CALLS]" in text or text.lstrip()[:1] in ("{", "[", "`"):
+            outcome = self._without_markup(completion, text, {tool.name for tool in tools})
+            if outcome is not None:
+                return outcome
         if completion.finish_reason in ("tool_calls", "function_call"):
             return Malformed(
                 reason="finish_reason announces tool calls, but the reply holds none",
@@ -56,30 +60,25 @@ class NativeDialect(Dialect):
             )
         return Answer(answer=text, thought=completion.reasoning, kept=text)
 
-    def _parse_leaked(self, completion: Completion, tools: Sequence[ToolSpec]) -> Outcome:
-        """Text with the special tokens of a template: a call that the server did not recognise."""
+    def _without_markup(self, completion: Completion, text: str, names: set[str]) -> Outcome | None:
+        """A call that the server did not recognise, or text with a template's tokens; None for neither."""
+        from react_replay.dialects.leaked import BROKEN_CALL, written_as_json
         from react_replay.dialects.markup import clean_reply
 
-        text = completion.content or ""
-        cleaned = clean_reply(text)
-        if cleaned.calls:
-            return ToolCalls(
-                calls=cleaned.calls,
-                thought=completion.reasoning,
-                flags=(Flag.LEAKED_MARKUP,),
-                kept=cleaned.text,
-            )
+        cleaned = clean_reply(text, names)
+        calls = cleaned.calls or tuple(written_as_json(_unfenced(cleaned.text), names))
+        thought, flags = completion.reasoning, (Flag.LEAKED_MARKUP,)
+        if calls:
+            kept = cleaned.text if cleaned.calls else ""
+            return ToolCalls(calls=calls, thought=thought or kept, flags=flags, kept=kept)
+        if cleaned.broken:
+            return Malformed(reason=BROKEN_CALL, thought=thought, flags=flags, kept=text)
+        if cleaned.text == text and not _TOKENS.search(text):
+            return None
         if not cleaned.text.strip():
-            return Malformed(
-                reason="the reply holds only special tokens of the chat template",
-                flags=(Flag.LEAKED_MARKUP,),
-            )
-        return Answer(
-            answer=cleaned.text,
-            thought=completion.reasoning,
-            flags=(Flag.LEAKED_MARKUP,) if cleaned.text != text else (),
-            kept=cleaned.text,
-        )
+            reason = "the reply holds only special tokens of the chat template"
+            return Malformed(reason=reason, flags=flags)
+        return Answer(answer=cleaned.text, thought=thought, flags=flags, kept=cleaned.text)
 
     def assistant(self, completion: Completion, outcome: Outcome) -> Message:
         content = completion.content if outcome.kept == completion.content else outcome.kept
@@ -179,6 +178,15 @@ def _calls_of(message: Message) -> list[Any]:
     """The calls of a message that a caller may have made: what is no call is none."""
     calls = message.get("tool_calls")
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _unfenced(text: str) -> str:
+    """What a code fence round the whole text holds."""
+    from react_replay.dialects.payload import unfenced
+
+    text = text.strip()
+    fence = unfenced(text, 0, len(text)) if text.startswith("```") else None
+    return text[fence[0] : fence[1]] if fence and fence[2] == len(text) else text
 
 
 def _spelled(call: ToolCall) -> str:

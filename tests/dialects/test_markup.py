@@ -19,6 +19,34 @@ KIMI = (
     '{"q": "x"}<|tool_call_end|><|tool_calls_section_end|>'
 )
 HERMES = '<tool_call>\n{"name": "search", "arguments": {"q": "x"}}\n</tool_call>'
+DSML = """<｜DSML｜function_calls>
+<｜DSML｜invoke name="search">
+<｜DSML｜parameter name="q" string="true">x</｜DSML｜parameter>
+</｜DSML｜invoke>
+</｜DSML｜function_calls>"""
+BARE_DSML = DSML.replace("｜DSML｜", "")
+QWEN_CODER = "<tool_call>\n<function=search>\n<parameter=q>\nx\n</parameter>\n</function>\n</tool_call>"
+HARMONY = '<|channel|>commentary to=functions.search <|constrain|>json<|message|>{"q": "x"}<|call|>'
+FORMS = {
+    "DeepSeek V3.2": DSML,
+    "DeepSeek V4": DSML.replace("function_calls", "tool_calls"),
+    "DeepSeek, with another bar": DSML.replace("｜", "‖"),
+    "DeepSeek, with an ASCII bar": DSML.replace("｜", "|"),
+    "DeepSeek V3.2 without its token": BARE_DSML,
+    "Qwen coder": QWEN_CODER,
+    "Llama's function": '<function=search>{"q": "x"}</function>',
+    "Llama's python tag": '<|python_tag|>{"name": "search", "parameters": {"q": "x"}}<|eom_id|>',
+    "Mistral": '[TOOL_CALLS][{"name": "search", "arguments": {"q": "x"}}]',
+    "Mistral, arguments encoded": '[TOOL_CALLS] [{"name": "search", "arguments": "{\\"q\\": \\"x\\"}"}]',
+    "Mistral, newer": '[TOOL_CALLS]search[ARGS]{"q": "x"}',
+    "Mistral, newest": '[TOOL_CALLS]search{"q": "x"}',
+    "gpt-oss": HARMONY,
+    "gpt-oss, with its start": f"<|start|>assistant{HARMONY}",
+    "gpt-oss, the name first": (
+        '<|start|>assistant to=functions.search<|channel|>commentary json<|message|>{"q": "x"}<|call|>'
+    ),
+    "parameters instead of arguments": '<tool_call>{"name": "search", "parameters": {"q": "x"}}</tool_call>',
+}
 HERMES_TWICE = '<tool_call>{"name": "search", "arguments": "{\\"q\\": \\"x\\"}"}</tool_call>'
 
 
@@ -159,3 +187,86 @@ def test_a_reply_without_marks_passes_untouched() -> None:
     """Text without template marks comes back as it is, blanks included."""
     text = "  a < b and c > d\n"
     assert clean_reply(text) == Cleaned(text)
+
+
+@pytest.mark.parametrize("name", ["native", "labelled", "json", "bracket", "zh"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("before", ["", "I will search.\n"])
+def test_every_templates_call_is_recovered(name: str, form: str, before: str) -> None:
+    """A call in the spelling of any common template is the call it says, and never an answer."""
+    outcome = parse(name, before + FORMS[form], ["search"])
+    assert isinstance(outcome, ToolCalls)
+    assert [(call.name, call.arguments) for call in outcome.calls] == [("search", {"q": "x"})]
+    assert outcome.flags == (Flag.LEAKED_MARKUP,)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["native", "labelled"])
+def test_no_cut_of_a_templates_call_runs_half_of_it(name: str, form: str) -> None:
+    """Wherever such a call is cut it is whole or none: no other name, no other arguments."""
+    for end in range(len(FORMS[form])):
+        calls = parse(name, FORMS[form][:end], ["search"]).calls
+        assert [(call.name, call.arguments) for call in calls] in ([], [("search", {"q": "x"})])
+
+
+def test_typed_parameters_of_dsml_are_json() -> None:
+    """`string="false"` marks a JSON value; any other is the text as it stands, line breaks included."""
+    text = DSML.replace(
+        "</｜DSML｜invoke>",
+        '<｜DSML｜parameter name="n" string="false">[10, true]</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="t" string="true">10\n20</｜DSML｜parameter>\n</｜DSML｜invoke>',
+    )
+    assert parse("native", text).calls[0].arguments == {"q": "x", "n": [10, True], "t": "10\n20"}
+
+
+def test_several_calls_of_a_template_keep_their_order() -> None:
+    """The native dialect runs all calls of a turn in order; a text dialect takes the first."""
+    text = '[TOOL_CALLS][{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]'
+    assert [call.name for call in parse("native", text).calls] == ["a", "b"]
+    assert [call.name for call in parse("labelled", text).calls] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write <function=name>{...}</function> for a call.",
+        "An <invoke> element calls it.",
+        '<function=other>{"q": "x"}</function>',
+        '<invoke name="other"></invoke>',
+        '[TOOL_CALLS]other{"q": "x"}',
+        '{"name": "other", "arguments": {}}',
+        '{"name": "search"} is how it begins.',
+        '{"city": "Oslo"}',
+        "[1, 2]",
+    ],
+)
+def test_what_only_looks_like_a_call_is_an_answer(text: str) -> None:
+    """Markup and JSON that name no tool, or stand in a sentence, are the model's text."""
+    outcome = parse("native", text, ["search"])
+    assert (type(outcome), outcome.answer) == (Answer, text)
+
+
+@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```", "```\n{}```"])
+@pytest.mark.parametrize("key", ["arguments", "parameters", "args", "input"])
+def test_a_native_call_written_as_json_is_recovered(fence: str, key: str) -> None:
+    """A reply that is nothing but the JSON of a known tool's call is that call, flagged."""
+    text = fence.replace("{}", f'{{"name": "search", "{key}": {{"q": "x"}}}}')
+    outcome = parse("native", text, ["search"])
+    assert [(call.name, call.arguments) for call in outcome.calls] == [("search", {"q": "x"})]
+    assert outcome.flags == (Flag.LEAKED_MARKUP,)
+
+
+@pytest.mark.parametrize("name", ["native", "labelled"])
+def test_half_a_call_is_sent_back_with_its_reason(name: str) -> None:
+    """A call that began in tokens and is not whole is no answer: the model is told, its text kept."""
+    text = f"I will search.\n{DSML[:60]}"
+    outcome = parse(name, text)
+    assert isinstance(outcome, Malformed)
+    assert "not whole" in outcome.reason
+    assert outcome.kept == text
+
+
+def test_tokens_inside_a_line_are_flagged_in_a_native_answer() -> None:
+    """A token that no text holds by chance is left where it stands and said."""
+    outcome = parse("native", "hello<‖DSML‖tool_calls>world")
+    assert (outcome.answer, outcome.flags) == ("hello<‖DSML‖tool_calls>world", (Flag.LEAKED_MARKUP,))
