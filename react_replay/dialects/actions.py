@@ -16,7 +16,7 @@ __all__ = ["FINISH", "Action", "clean_name", "object_reply", "read_action", "spe
 FINISH = frozenset({"finish", "final answer", "final_answer", "最终答案", "完成"})
 """Names of an action that is no tool but the end."""
 
-_NAME = re.compile(r"[`*\"'<|｜‖]*+([^\s`*\"'\[［(（【{<>|｜‖:：,，]++(?: [\w-]++)*+)[`*\"'>]*+[ \t]*+")
+_NAME = re.compile(r"[`*\"'<]*+([^\s`*\"'\[［(（【{<>|｜‖:：,，]++(?: [\w-]++)*+)[`*\"'>]*+[ \t]*+")
 _NOTHING = re.compile(
     r"(?:none|n/?a|null|no (?:tool|action|need|further|more))\b|无(?:\b|需)|不需要|不用|没有", re.I
 )

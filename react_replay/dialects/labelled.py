@@ -15,7 +15,7 @@ from react_replay.dialects.actions import FINISH, Action, clean_name, object_rep
 from react_replay.dialects.base import Answer, Dialect, Malformed, Opening, Outcome, ToolCalls
 from react_replay.dialects.leaked import BROKEN_CALL
 from react_replay.dialects.markup import clean_reply
-from react_replay.dialects.payload import Payload, read_json, unfenced
+from react_replay.dialects.payload import Payload, read_json, unfenced, without_outer_fence
 from react_replay.dialects.prompts import PROMPTS, has_chinese
 from react_replay.dialects.scanner import (
     ACTION,
@@ -99,7 +99,7 @@ class LabelledDialect(Dialect):
         """Read a reply's text; `cut` says that the provider stopped it."""
         if "<" not in text and "[TOOL_CALLS]" not in text:
             return _Reading(self, text, tools, cut).outcome()
-        reply, cleaned = text, clean_reply(text, {tool.name for tool in tools})
+        reply, cleaned = text, clean_reply(text, {tool.name for tool in tools}, fenced=True)
         text, kept = cleaned.text, ""
         if cleaned.calls and not self.strict:
             text, kept = cleaned.before, cleaned.kept
@@ -138,7 +138,7 @@ class _Reading:
     def __init__(self, dialect: LabelledDialect, text: str, tools: Sequence[ToolSpec], cut: bool) -> None:
         self.dialect = dialect
         self.scan = dialect.scanner.scan
-        self.text = _outer_fence_removed(text)
+        self.text = without_outer_fence(text)
         self.tools = {tool.name: tool for tool in tools}
         self.cut = cut
         self.thought = ""
@@ -336,14 +336,4 @@ def _unquoted(text: str) -> str:
         read = read_json(text, 0, len(text), strict=True)
         if isinstance(read.value, str) and read.end == len(text):
             return read.value
-    return text
-
-
-def _outer_fence_removed(text: str) -> str:
-    """A reply without blanks round it, nor a code fence in which it stands as a whole."""
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        fence = unfenced(text, 0, len(text))
-        if fence is not None and fence[2] == len(text):
-            return text[fence[0] : fence[1]].strip()
     return text

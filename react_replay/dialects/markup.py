@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from react_replay.dialects.leaked import leaked_calls
+from react_replay.dialects.payload import without_outer_fence
 from react_replay.messages import Flag, ToolCall
 
 __all__ = ["Cleaned", "clean_reply"]
@@ -53,17 +54,19 @@ class Cleaned:
     broken: bool = False
 
 
-def clean_reply(text: str, known: Collection[str] = ()) -> Cleaned:
+def clean_reply(text: str, known: Collection[str] = (), *, fenced: bool = False) -> Cleaned:
     """A reply without think blocks and special tokens; whole calls written as tokens are recovered.
 
-    `known` are the tools' names: what only looks like a call must name one of them.
+    `known` are the tools' names: what only looks like a call must name one of them. `fenced`: a code fence
+    round the whole reply is none of it.
     """
     flags: tuple[str, ...] = ()
     broken = False
     for _ in range(_ROUNDS):
         if _MARKS.search(text) is None:
             break
-        cleaned = _cleaned(text.strip(), known)
+        text = without_outer_fence(text) if fenced else text.strip()
+        cleaned = _cleaned(text, known)
         if cleaned.calls:
             return cleaned
         flags, broken = flags or cleaned.flags, broken or cleaned.broken

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from react_replay.messages import Flag
 
-__all__ = ["OPENERS", "Payload", "bracketed", "read_json", "unfenced", "whole_json"]
+__all__ = ["OPENERS", "Payload", "bracketed", "read_json", "unfenced", "whole_json", "without_outer_fence"]
 
 
 class Payload(NamedTuple):
@@ -127,6 +127,16 @@ def unfenced(text: str, start: int, limit: int) -> tuple[int, int, int] | None:
     if inline < 0:
         return begin, limit, limit
     return begin, inline, inline + len(mark)
+
+
+def without_outer_fence(text: str) -> str:
+    """A reply without blanks round it, nor a code fence in which it stands as a whole."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        fence = unfenced(text, 0, len(text))
+        if fence is not None and fence[2] == len(text):
+            return text[fence[0] : fence[1]].strip()
+    return text
 
 
 _PAIRS = {"[": "]］", "［": "]］", "(": ")）", "（": ")）", "【": "】"}
