@@ -77,6 +77,7 @@ class CassetteBackend(ChatBackend):
         self._written: list[Mapping[str, Any]] | None = None
         self._file_state: object = None
         self._cassette = self._load()
+        _refuse_to_extend(self._cassette, self.record)
         replays = self._cassette is not None and self.record != "all"
         self._index = Index(self._cassette.recorded if self._cassette and replays else ())
         self._records = self.record in ("new_episodes", "all") or self._cassette is None
@@ -332,6 +333,18 @@ class CassetteBackend(ChatBackend):
             **wired,
         }
         return {**facts, **kept, **self._extra}
+
+
+def _refuse_to_extend(cassette: Cassette | None, mode: str) -> None:
+    """A file in a layout that we only read is played, and never written over."""
+    if cassette is None or cassette.extensible or mode not in ("new_episodes", "all"):
+        return
+    what = "with parsed bodies" if cassette.layout == "vcrpy" else f"in the layout of {cassette.layout}"
+    raise CassetteError(
+        f"the cassette {cassette.path} is {what}, which is played but not written: record={mode!r} would "
+        "change its layout. Record to another path",
+        path=str(cassette.path),
+    )
 
 
 def record_mode(record: str) -> str:

@@ -1,32 +1,45 @@
 """A cassette's file as recorded turns. What cannot be read is an error that says where and why.
 
-Reads vcrpy's layout and the old httpx one inside it, YAML or JSON, with text, binary or gzip bodies.
+Every layout of `layouts` is read, whatever the file is called; here is decided which of the exchanges are
+chat requests. Nothing is written, and nothing that a file names is constructed.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
+import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from react_replay.cassettes.bodies import MissingDecoder, decompressed
+from react_replay.cassettes.documents import Unreadable, load_documents
+from react_replay.cassettes.layouts import Found, recognise, recognise_text
+from react_replay.cassettes.layouts.vcrpy import METADATA
 from react_replay.errors import BackendError, CassetteError, CassetteMissing
 from react_replay.messages import Completion, Request
-from react_replay.wire import decode_events, fold, read_completion
+from react_replay.wire import Exchange, decode_events, fold, read_completion
 
 __all__ = ["METADATA", "Cassette", "Recorded", "read_cassette"]
 
-METADATA = "x_react_replay"
-"""The top-level key that holds where a cassette comes from."""
+_LARGEST = 512 * 1024 * 1024
+# Other protocols that hold `messages` as well: Anthropic, OpenAI's responses, Ollama, Cohere, Bedrock.
+_OTHER_PROTOCOL = re.compile(
+    r"/(messages(/count_tokens|/batches)?|responses|api/chat|v[12]/chat|converse(-stream)?"
+    r"|invoke(-with-response-stream)?|threads/[^/]+/runs|[^/]*:[a-zA-Z]+)/?\Z"
+)
+_CHAT = re.compile(r"/chat/completions/?\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     """One recorded exchange. `request` is None where it is no chat request with a JSON body.
 
-    `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived.
+    `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived. `unread`
+    says why a request to a chat endpoint has none; it is empty for other traffic.
     """
 
     number: int
@@ -35,6 +48,13 @@ class Recorded:
     status: int
     chunks: tuple[bytes, ...]
     streamed: bool
+    method: str = "POST"
+    unread: str = ""
+
+    @property
+    def chat(self) -> bool:
+        """Whether this is chat-completions traffic, its request readable or not."""
+        return self.request is not None or bool(self.unread)
 
     def completion(self) -> Completion:
         """The recorded reply. Raises `BackendError` where an error was recorded."""
@@ -64,45 +84,73 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cassette:
-    """A file's recorded exchanges, its provenance, and its document as it was read."""
+    """A file's recorded exchanges, its provenance, and the layout it was read from.
+
+    `interactions` is the document's own list where the layout is one that we write too, else empty.
+    """
 
     path: Path
     recorded: tuple[Recorded, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     interactions: tuple[Mapping[str, Any], ...] = ()
+    layout: str = "vcrpy"
+
+    @property
+    def extensible(self) -> bool:
+        """Whether more can be recorded into the file without changing what stands there."""
+        return len(self.interactions) == len(self.recorded)
 
 
 def read_cassette(path: Path) -> Cassette:
     """Read a cassette. Raises `CassetteMissing` or `CassetteError`; never takes it for empty."""
+    data = _contents(path)
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise CassetteMissing(f"there is no cassette at {path}", path=str(path)) from None
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
-    document = _document(path, data)
-    if not isinstance(document, dict) or not isinstance(document.get("interactions"), list):
-        found = f"a {type(document).__name__}" if not isinstance(document, dict) else "no such key"
-        raise _unreadable(path, f"expected vcrpy's layout, a list under `interactions`; found {found}")
-    version = document.get("version", 1)
-    if version != 1:
-        raise _unreadable(path, f"its format version is {version!r}; this release reads version 1")
-    metadata = document.get(METADATA) or {}
+        documents, found = _found(path, data)
+    except Unreadable as why:
+        raise _unreadable(path, str(why)) from why
+    recorded = []
+    for number, entry in enumerate(found.entries, 1):
+        try:
+            recorded.append(_recorded(number, found.exchange(entry)))
+        except Unreadable as why:
+            where = "" if found.layout == "vcrpy" else f" (layout: {found.layout})"
+            raise _unreadable(path, f"interaction {number} is not readable: {why}{where}") from why
+    metadata = documents[0].get(METADATA) or {} if isinstance(documents[0], Mapping) else {}
     if not isinstance(metadata, Mapping):
         raise _unreadable(path, f"`{METADATA}` must be a mapping, found {type(metadata).__name__}")
-    recorded = []
-    for number, interaction in enumerate(document["interactions"], 1):
-        try:
-            recorded.append(_recorded(number, interaction))
-        except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
-            cause = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
-            raise _unreadable(path, f"interaction {number} is not readable: {cause}") from error
+    ours = found.layout == "vcrpy" and not any(map(_is_parsed, found.entries))
     return Cassette(
         path=path,
         recorded=tuple(recorded),
         metadata=metadata,
-        interactions=tuple(document["interactions"]),
+        interactions=tuple(found.entries) if ours else (),
+        layout=found.layout,
     )
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        facts = path.stat()
+        if stat.S_ISREG(facts.st_mode) and facts.st_size > _LARGEST:
+            raise _unreadable(path, f"it has {facts.st_size >> 20} MiB; at most {_LARGEST >> 20} are read")
+        if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
+            raise _unreadable(path, "it is no regular file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CassetteMissing(f"there is no cassette at {path}", path=str(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
+
+
+def _found(path: Path, data: bytes) -> tuple[list[Any], Found]:
+    if data[:2] == b"\x1f\x8b":  # a trace that was packed to save room
+        data = decompressed(data, "gzip")
+    if not data.strip():
+        raise Unreadable("it is empty")
+    if (traced := recognise_text(data)) is not None:
+        return [None], traced
+    documents = load_documents(data, json_only=path.suffix.lower() == ".json")
+    return documents, recognise(documents)
 
 
 def _unreadable(path: Path, why: str) -> CassetteError:
@@ -113,76 +161,69 @@ def _unreadable(path: Path, why: str) -> CassetteError:
     )
 
 
-def _document(path: Path, data: bytes) -> Any:
-    if not data.strip():
-        raise _unreadable(path, "it is empty")
-    if path.suffix == ".json":
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise _unreadable(path, f"it is no JSON: {error}") from error
-    import yaml
-
-    try:
-        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise _unreadable(path, f"it is no YAML: {' '.join(str(error).split())}") from error
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, f"it is no YAML: {error}") from error
+def _is_parsed(entry: Mapping[str, Any]) -> bool:
+    return "parsed_body" in entry["request"] or "parsed_body" in entry["response"]
 
 
-def _recorded(number: int, interaction: Any) -> Recorded:
-    asked, answered = interaction["request"], interaction["response"]
-    body, status = _answer(answered)
-    headers = {str(name).lower(): value for name, value in (answered.get("headers") or {}).items()}
-    kind = headers.get("content-type") or ""
-    kind = " ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+def _recorded(number: int, exchange: Exchange) -> Recorded:
+    place = _place(exchange.url)
+    chat = _CHAT.search(place) is not None
+    other = not chat and _OTHER_PROTOCOL.search(place) is not None
+    asked = _unpacked(exchange.request_body, exchange.request_headers, chat=chat)
+    chunks = exchange.chunks
+    if len(chunks) == 1:  # the pieces of a stream are kept unpacked
+        chunks = (_unpacked(chunks[0], exchange.response_headers, chat=chat),)
+    request, unread = (None, "") if other else _chat_request(asked)
+    kind = exchange.response_headers.get("content-type", "")
     return Recorded(
         number=number,
-        url=str(asked.get("uri") or ""),
-        request=_chat_request(_plain_bytes(asked.get("body"))),
-        status=status,
-        chunks=_cut(body, (answered.get(METADATA) or {}).get("chunks")),
-        streamed="event-stream" in kind or body.lstrip()[:5] == b"data:",
+        url=exchange.url,
+        method=exchange.method,
+        request=request,
+        unread=unread if chat and exchange.method.upper() in ("POST", "") else "",
+        status=exchange.status,
+        chunks=chunks,
+        streamed="event-stream" in kind or _is_stream(chunks[0] if chunks else b""),
     )
 
 
-def _answer(answered: Mapping[str, Any]) -> tuple[bytes, int]:
-    if "status_code" in answered:  # vcrpy's layout for httpx before version 5
-        return _plain_bytes(answered.get("content")), int(answered["status_code"])
-    body = answered["body"]
-    status = answered["status"]
-    text = body.get("string") if isinstance(body, Mapping) else body
-    return _plain_bytes(text), int(status["code"] if isinstance(status, Mapping) else status)
+def _place(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return url.partition("?")[0]
 
 
-def _plain_bytes(body: Any) -> bytes:
-    if body is None:
-        return b""
-    data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
-    if data[:2] == b"\x1f\x8b":
-        return zlib.decompress(data, zlib.MAX_WBITS | 16)
-    return data
+def _is_stream(body: bytes) -> bool:
+    start = body[:256].lstrip()
+    return start.startswith((b"data:", b"event:")) or (start[:1] == b":" and b"\ndata:" in body[:65536])
 
 
-def _cut(body: bytes, lengths: Any) -> tuple[bytes, ...]:
-    """The body in its recorded pieces where their lengths were kept and still add up."""
-    if not isinstance(lengths, list) or sum(lengths) != len(body):
-        return (body,)
-    pieces, start = [], 0
-    for length in lengths:
-        pieces.append(body[start : start + length])
-        start += length
-    return tuple(pieces)
+def _unpacked(body: bytes, headers: Mapping[str, str], *, chat: bool) -> bytes:
+    try:
+        return decompressed(body, headers.get("content-encoding", ""))
+    except MissingDecoder:
+        if chat:
+            raise
+        return body  # other traffic: nobody asks for it
 
 
-def _chat_request(body: bytes) -> Request | None:
+def _chat_request(body: bytes) -> tuple[Request | None, str]:
+    """The request in a body; or None, and what is wrong with it."""
+    if not body.strip():
+        return None, "the request has no body"
     try:
         parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(parsed, dict) or not isinstance(parsed.get("messages"), list):
-        return None
-    if not all(isinstance(message, dict) for message in parsed["messages"]):
-        return None
-    return Request.of(parsed)
+    except RecursionError:
+        return None, "the request's body is nested too deeply to read"
+    except ValueError as error:
+        return None, f"the request's body is no JSON: {str(error)[:200]}"
+    if not isinstance(parsed, dict):
+        return None, f"the request's body must be a JSON object, found {type(parsed).__name__}"
+    messages = parsed.get("messages")
+    if not isinstance(messages, list):
+        return None, f"the request's `messages` must be a list, found {type(messages).__name__}"
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict):
+            return None, f"messages[{place}] must be an object, found {type(message).__name__}"
+    return Request.of(parsed), ""
