@@ -129,16 +129,24 @@ def _unbrotli(data: bytes) -> bytes:
 def _unzstd(data: bytes) -> bytes:
     zstd = _optional("compression.zstd", "zstandard", what="zstd", package="zstandard")
     try:
-        # The standard library's (Python 3.14) and the package's readers are both files.
-        if hasattr(zstd, "ZstdFile"):
-            body = zstd.ZstdFile(io.BytesIO(data)).read(_LARGEST + 1)
+        if hasattr(zstd, "ZstdFile"):  # the standard library's, since Python 3.14
+            body, whole = zstd.ZstdFile(io.BytesIO(data)).read(_LARGEST + 1), True
         else:
             body = zstd.ZstdDecompressor().stream_reader(data).read(_LARGEST + 1)
+            whole = len(body) > _LARGEST or _ends(zstd.ZstdDecompressor().decompressobj(), data)
     except (zstd.ZstdError, EOFError) as error:
         raise Unreadable(f"a body compressed with zstd is broken: {error}") from error
     if len(body) > _LARGEST:
         raise Unreadable(f"a body unpacks to more than {_LARGEST >> 20} MiB")
+    if not whole:
+        raise Unreadable("a compressed body breaks off")
     return bytes(body)
+
+
+def _ends(unpacking: Any, data: bytes) -> bool:
+    """Whether a zstd body is whole; zstandard's reader takes one that breaks off for one that ends."""
+    unpacking.decompress(data)
+    return bool(unpacking.eof)
 
 
 def _optional(*modules: str, what: str, package: str) -> Any:

@@ -34,9 +34,13 @@ def load_documents(data: bytes, *, json_only: bool = False) -> list[Any]:
         # JSON is nearly YAML, but not its surrogate escapes; and its own reader is 50 times as fast.
         try:
             return [_json(data)]
-        except Unreadable:
-            pass
-    documents = _yaml(data)
+        except Unreadable as no_json:
+            try:
+                documents = _yaml(data)
+            except Unreadable:
+                raise no_json from None
+    else:
+        documents = _yaml(data)
     if _ANCHOR.search(data):
         _weigh(documents, len(data) * _WEIGHT + 1_000_000)
     return documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import json
@@ -37,7 +38,7 @@ def untagged(loader: Any, node: Any) -> Any:
 
 
 Plain.add_constructor(None, untagged)
-Plain.add_constructor("!binary", lambda loader, node: loader.construct_yaml_binary(node))
+Plain.add_constructor("!binary", lambda _, node: base64.b64decode(node.value))
 
 
 def traced(data: bytes) -> Iterator[Turn]:
