@@ -19,7 +19,7 @@ _DIGITS = 400
 """A longer number is taken for a text: reading it takes time in the square of its length."""
 _MERGES = 10_000
 """How many pairs one mapping may hold after `<<` was followed."""
-_ANCHOR = re.compile(rb"(?:^|[\s\[{,])&[^\s&]", re.M)
+_ANCHOR = re.compile(rb"&[^\s&]")
 
 
 class Unreadable(ValueError):
@@ -41,9 +41,15 @@ def load_documents(data: bytes, *, json_only: bool = False) -> list[Any]:
                 raise no_json from None
     else:
         documents = _yaml(data)
-    if _ANCHOR.search(data):
+    if _has_anchor(data):
         _weigh(documents, len(data) * _WEIGHT + 1_000_000)
     return documents
+
+
+def _has_anchor(data: bytes) -> bool:
+    return any(
+        found.start() == 0 or data[found.start() - 1] in b" \t\r\n[{,-:" for found in _ANCHOR.finditer(data)
+    )
 
 
 def _json(data: bytes) -> Any:
@@ -59,7 +65,7 @@ def _yaml(data: bytes) -> list[Any]:
     import yaml
 
     try:
-        loader = _loader()(data)
+        loader = _loader(bounds_merges=b"<<" in data)(data)
         try:
             documents = []
             while loader.check_data():
@@ -97,18 +103,23 @@ def _weigh(documents: list[Any], budget: int) -> None:
 
 
 @functools.cache
-def _loader() -> Any:
+def _loader(*, bounds_merges: bool) -> Any:
     """libyaml's safe loader, where there is one, that takes unknown tags for what stands below them."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        def flatten_mapping(self, node: Any) -> None:
-            merges = any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value)
-            super().flatten_mapping(node)
-            if merges and len(node.value) > _MERGES:
-                raise yaml.constructor.ConstructorError(
-                    None, None, "`<<` multiplies this mapping beyond all measure", node.start_mark
-                )
+        pass
+
+    def flatten_mapping(self: Any, node: Any) -> None:
+        merges = any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value)
+        super(Loader, self).flatten_mapping(node)
+        if merges and len(node.value) > _MERGES:
+            raise yaml.constructor.ConstructorError(
+                None, None, "`<<` multiplies this mapping beyond all measure", node.start_mark
+            )
+
+    if bounds_merges:  # it costs a call for every mapping
+        Loader.flatten_mapping = flatten_mapping
 
     def plain(loader: Any, node: Any) -> Any:
         if isinstance(node, yaml.ScalarNode):
