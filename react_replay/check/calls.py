@@ -1,0 +1,82 @@
+"""Small readings that the checks of histories and of answers share. Pure; never raise on any JSON-like value."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["arguments_fault", "called_name", "has_text", "invents_observation", "quoted", "text_of"]
+
+_LABEL = r"^[ \t>*#_`-]{0,8}(?:%s)[ \t]?[0-9]{0,3}[*_]{0,2}[ \t]?[:：]"
+_ACTION = re.compile(_LABEL % r"action|action[ _]input|行动|动作|行动输入|动作输入", re.M | re.I)
+_OBSERVATION = re.compile(_LABEL % r"observation|观察|观测|观察结果" + r"[*_]{0,2}\s*[^\s*_]", re.M | re.I)
+
+
+def quoted(value: Any, limit: int = 60) -> str:
+    """A value for a sentence: short, and without anything that a terminal obeys."""
+    text = value if isinstance(value, str) else _spelt(value)
+    # `repr` keeps what is printable, in any script, and escapes the rest.
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
+def _spelt(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: itself, or the texts of its parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
+        return "".join(part for part in parts if isinstance(part, str))
+    return ""
+
+
+def has_text(content: Any) -> bool:
+    """Whether a content says anything: text, or any part that is no empty text."""
+    if isinstance(content, list):
+        return any(not isinstance(part, Mapping) or part.get("text") != "" for part in content)
+    return content is not None and content != ""
+
+
+def called_name(function: Mapping[str, Any]) -> str:
+    name = function.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def arguments_fault(function: Mapping[str, Any]) -> tuple[str, str]:
+    """What is wrong with a call's arguments: a code's ending and half a sentence; both empty where nothing is.
+
+    The endings: missing, empty, not-text, not-json, not-object.
+    """
+    arguments = function.get("arguments")
+    if arguments is None:
+        return "missing", "has no arguments"
+    if not isinstance(arguments, str):
+        return "not-text", f"has arguments that are a {type(arguments).__name__} and no JSON text"
+    if not arguments.strip():
+        return "empty", "has an empty text for arguments"
+    try:
+        value = json.loads(arguments)
+    except RecursionError:
+        return "not-json", "has arguments that are nested too deeply to read"
+    except ValueError as error:
+        where = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else error
+        return "not-json", f"has arguments that are no JSON ({where}): {quoted(arguments)}"
+    if not isinstance(value, dict):
+        kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+        kind = kinds.get(type(value), "a number")
+        return "not-object", f"has arguments that are {kind} and no JSON object: {quoted(arguments)}"
+    return "", ""
+
+
+def invents_observation(text: str) -> bool:
+    """Whether a text goes on, after its action, with an observation and what it says."""
+    action = _ACTION.search(text)
+    return action is not None and _OBSERVATION.search(text, action.end()) is not None
