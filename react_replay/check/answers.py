@@ -45,7 +45,7 @@ class Answer:
     error: Any = None
 
     def meaning(self) -> Any:
-        """What two answers must share to be the same one: their words and calls (with the calls' ids), no times."""
+        """What two answers share if they are the same: words, calls and the calls' ids; not their times."""
         return [
             [
                 text_of(message.get("content")),
@@ -94,7 +94,8 @@ def read_answer(recorded: Recorded) -> Answer:
             faults=(
                 _fault(
                     "answer-not-json",
-                    f"the answer (status {recorded.status}) is no JSON object but {quoted(_decoded(body))}; is "
+                    f"the answer (status {recorded.status}) is no JSON object but "
+                    f"{quoted(_decoded(body))}; is "
                     "the endpoint a chat-completions one?",
                 ),
             ),
@@ -183,7 +184,8 @@ def _error_body(recorded: Recorded, parsed: Any) -> tuple[Violation, ...]:
     return (
         _fault(
             "error-without-object",
-            f"the body of the HTTP {recorded.status} error holds no `error` object: {quoted(body, 100)}; take "
+            f"the body of the HTTP {recorded.status} error holds no `error` object: "
+            f"{quoted(body, 100)}; take "
             "the message from the body as it stands",
         ),
     )
@@ -231,7 +233,8 @@ def _check_choice(choice: Mapping[str, Any], offered: frozenset[str]) -> Iterato
     elif finish not in _FINISHES:
         yield _fault(
             "finish-unknown",
-            f"finish_reason is {quoted(finish)}, which is none of {', '.join(_FINISHES)}; decide what it means",
+            f"finish_reason is {quoted(finish)}, which is none of {', '.join(_FINISHES)}; "
+            "decide what it means",
         )
     if called and finish not in _CALLS_MAY_END:
         yield _fault(
@@ -274,12 +277,14 @@ def _check_calls(calls: list[tuple[Any, Mapping[str, Any]]], offered: frozenset[
         if not isinstance(identity, str) or not identity:
             yield _fault(
                 "answer-missing-id",
-                f"the call of {name} has the id {quoted(identity)}; give it one before it goes into the history",
+                f"the call of {name} has the id {quoted(identity)}; give it one before it "
+                "goes into the history",
             )
         elif identity in seen:
             yield _fault(
                 "answer-repeated-id",
-                f"two calls have the id {quoted(identity)}; give each its own before they go into the history",
+                f"two calls have the id {quoted(identity)}; give each its own before they go "
+                "into the history",
             )
         else:
             seen.add(identity)

@@ -1,4 +1,4 @@
-"""Small readings that the checks of histories and of answers share. Pure; never raise on any JSON-like value."""
+"""Small readings that the checks share. Pure; never raise on any JSON-like value."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def called_name(function: Mapping[str, Any]) -> str:
 
 
 def arguments_fault(function: Mapping[str, Any]) -> tuple[str, str]:
-    """What is wrong with a call's arguments: a code's ending and half a sentence; both empty where nothing is.
+    """What is wrong with a call's arguments: a code's ending and half a sentence, or twice nothing.
 
     The endings: missing, empty, not-text, not-json, not-object.
     """

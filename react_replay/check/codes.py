@@ -93,10 +93,10 @@ CODES: Mapping[str, Code] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One thing that is not as it should be: its code, where it stands, and a sentence that says how to mend it.
+    """One thing that is not as it should be: its code, its place, and a sentence on how to mend it.
 
-    `message_index` counts from 0 in `messages`, `interaction` from 0 in the cassette; None where the violation
-    is not about one of them. `line` is the interaction's first line in its file, from 1, where it is known.
+    `message_index` counts from 0 in `messages`, `interaction` from 0 in the cassette; None where the
+    violation is not about one of them. `line` is the interaction's first line in its file, from 1, where it is known.
     """
 
     code: str

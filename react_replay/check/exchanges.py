@@ -177,7 +177,8 @@ class _Session:
         else:
             yield Violation(
                 code="same-request-other-answer",
-                message=f"the same request as #{first} with another answer {statuses}; they replay right only "
+                message=f"the same request as #{first} with another answer {statuses}; they "
+                "replay right only "
                 "in recorded order, so make the requests differ, or rely on the order on purpose",
             )
 
@@ -200,14 +201,16 @@ def _arguments(given: _Given, identity: str, function: Mapping[str, Any], place:
     if _meaning(ours) == _meaning(theirs):
         yield Violation(
             code="reformatted-arguments",
-            message=f"the arguments of {quoted(identity)} are those of answer #{given.interaction} in another "
+            message=f"the arguments of {quoted(identity)} are those of answer "
+            f"#{given.interaction} in another "
             "spelling; keep the model's own, and the provider's cache keeps its prefix",
             message_index=place,
         )
     else:
         yield Violation(
             code="changed-arguments",
-            message=f"the arguments of {quoted(identity)} are {quoted(ours)}, but answer #{given.interaction} gave "
+            message=f"the arguments of {quoted(identity)} are {quoted(ours)}, but answer "
+            f"#{given.interaction} gave "
             f"{quoted(theirs)}; send back what the model wrote",
             message_index=place,
         )

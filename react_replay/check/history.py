@@ -140,8 +140,10 @@ class History:
             found.append(
                 Violation(
                     code="ends-with-assistant",
-                    message="the last message is the assistant's, so the model is asked to go on with its own "
-                    "words; end with a user or tool message, or mark it as a prefix where the server has that",
+                    message="the last message is the assistant's, so the model is asked to "
+                    "go on with its own "
+                    "words; end with a user or tool message, or mark it as a prefix where "
+                    "the server has that",
                     message_index=self.length - 1,
                 )
             )
@@ -176,7 +178,8 @@ class History:
     def _unanswered_legacy(self) -> Violation:
         return Violation(
             code="unanswered-call",
-            message=f"the function_call of {quoted(self._legacy)} has no function message after it; answer it, "
+            message=f"the function_call of {quoted(self._legacy)} has no function message "
+            "after it; answer it, "
             "with an error where the function did not run",
             message_index=self._turn,
         )
@@ -203,7 +206,8 @@ class History:
         elif not isinstance(content, str):
             self._report(
                 "wrong-content",
-                f"this {role} message's content is a {type(content).__name__}; send a text or a list of parts",
+                f"this {role} message's content is a {type(content).__name__}; send a text or "
+                "a list of parts",
                 place,
             )
 
@@ -297,7 +301,8 @@ class History:
         if not isinstance(identity, str) or not identity:
             self._report(
                 "missing-call-id",
-                f"a call of {quoted(_function_of(call).get('name'))} has the id {quoted(identity)}; make one up "
+                f"a call of {quoted(_function_of(call).get('name'))} has the id "
+                f"{quoted(identity)}; make one up "
                 "and use it in its tool message too",
                 place,
             )
@@ -305,14 +310,16 @@ class History:
         elif identity in self._open:
             self._report(
                 "repeated-call-id",
-                f"the id {quoted(identity)} stands for two calls of this turn; give each its own, in its tool "
+                f"the id {quoted(identity)} stands for two calls of this turn; give each its "
+                "own, in its tool "
                 "message too",
                 place,
             )
         elif identity in self.calls:
             self._report(
                 "reused-call-id",
-                f"the id {quoted(identity)} was used in messages[{self.calls[identity][0]}] already; rename it "
+                f"the id {quoted(identity)} was used in messages[{self.calls[identity][0]}] "
+                "already; rename it "
                 "in the call and in its tool message",
                 place,
             )

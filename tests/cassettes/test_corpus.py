@@ -175,7 +175,7 @@ def test_every_recorded_chat_request_gets_its_recorded_answer(path: Path) -> Non
             done = backend.complete(Request.of(body))
             assert (done.content or "") == content
             same_json(done, calls)
-            assert done.finish_reason == finish or not finish
+            assert done.finish_reason == finish or finish in (None, "", "eos")
         assert backend.unplayed == []
     assert played or "azure_openai_chat_completion_score" in path.name
 
