@@ -9,6 +9,7 @@
     ├── ScriptExhausted       a scripted backend has no reply left
     └── CassetteError         a cassette cannot be read or written
         ├── CassetteMissing   it is not there
+        ├── NotACassette      it is there, and is something else
         └── CassetteMiss      it is there, but holds no answer to this request
 
 A model's bad output is none of these: it is data, and goes back to the model as an observation.
@@ -27,6 +28,7 @@ __all__ = [
     "CassetteMissing",
     "ConfigurationError",
     "LiveCallRefused",
+    "NotACassette",
     "ReactReplayError",
     "ScriptExhausted",
     "ToolDefinitionError",
@@ -80,6 +82,14 @@ class CassetteError(ReactReplayError):
 
 class CassetteMissing(CassetteError):
     """There is no cassette at `path`, and the record mode does not allow to make one."""
+
+
+class NotACassette(CassetteError):
+    """The file at `path` is no recording of HTTP traffic; `found` says in half a sentence what it is."""
+
+    def __init__(self, message: str, *, path: str = "", found: str = "") -> None:
+        super().__init__(message, path=path)
+        self.found = found or message
 
 
 class CassetteMiss(CassetteError):

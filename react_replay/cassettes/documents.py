@@ -37,8 +37,8 @@ def load_documents(data: bytes, *, json_only: bool = False) -> list[Any]:
         except Unreadable as no_json:
             try:
                 documents = _yaml(data)
-            except Unreadable:
-                raise no_json from None
+            except Unreadable as no_yaml:
+                raise (no_json if data.lstrip()[:1] == b"{" else no_yaml) from None
     else:
         documents = _yaml(data)
     if _has_anchor(data):

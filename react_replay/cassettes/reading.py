@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from react_replay.cassettes.bodies import MissingDecoder, decompressed
 from react_replay.cassettes.documents import Unreadable, load_documents
-from react_replay.cassettes.layouts import Found, recognise, recognise_text
+from react_replay.cassettes.layouts import Foreign, Found, recognise, recognise_text
 from react_replay.cassettes.layouts.vcrpy import METADATA
-from react_replay.errors import BackendError, CassetteError, CassetteMissing
+from react_replay.errors import BackendError, CassetteError, CassetteMissing, NotACassette
 from react_replay.messages import Completion, Request
 from react_replay.wire import Exchange, decode_events, fold, read_completion
 
@@ -31,6 +31,8 @@ _OTHER_PROTOCOL = re.compile(
     r"/(messages(/count_tokens|/batches)?|responses|api/chat|v[12]/chat|converse(-stream)?"
     r"|invoke(-with-response-stream)?|threads/[^/]+/runs|[^/]*:[a-zA-Z]+)/?\Z"
 )
+# What a file holds that was meant for a cassette, however broken it is.
+_LIKENESS = re.compile(rb"\b(?:http_)?interactions\b|\Ahttprr|^(?:when|then):", re.M)
 _CHAT = re.compile(r"/chat/completions/?\Z")
 
 
@@ -39,7 +41,8 @@ class Recorded:
     """One recorded exchange. `request` is None where it is no chat request with a JSON body.
 
     `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived. `unread`
-    says why a request to a chat endpoint has none; it is empty for other traffic.
+    says why a request to a chat endpoint has none; it is empty for other traffic. `asked` is equal for
+    requests of the same bytes, in one process.
     """
 
     number: int
@@ -50,6 +53,7 @@ class Recorded:
     streamed: bool
     method: str = "POST"
     unread: str = ""
+    asked: int = 0
 
     @property
     def chat(self) -> bool:
@@ -106,7 +110,11 @@ def read_cassette(path: Path) -> Cassette:
     data = _contents(path)
     try:
         documents, found = _found(path, data)
+    except Foreign as why:
+        raise NotACassette(f"{path} is no cassette: {why}", path=str(path), found=why.found) from why
     except Unreadable as why:
+        if not _LIKENESS.search(data):
+            raise NotACassette(f"{path} is no cassette: {why}", path=str(path), found=str(why)) from why
         raise _unreadable(path, str(why)) from why
     recorded = []
     for number, entry in enumerate(found.entries, 1):
@@ -180,6 +188,7 @@ def _recorded(number: int, exchange: Exchange) -> Recorded:
         url=exchange.url,
         method=exchange.method,
         request=request,
+        asked=hash(asked),
         unread=unread if chat and exchange.method.upper() in ("POST", "") else "",
         status=exchange.status,
         chunks=chunks,

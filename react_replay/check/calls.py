@@ -17,13 +17,14 @@ _OBSERVATION = re.compile(_LABEL % r"observation|观察|观测|观察结果" + r
 def quoted(value: Any, limit: int = 60) -> str:
     """A value for a sentence: short, and without anything that a terminal obeys."""
     text = value if isinstance(value, str) else _spelt(value)
+    text = text if len(text) <= limit else text[:limit] + "..."
     # `repr` keeps what is printable, in any script, and escapes the rest.
-    return repr(text if len(text) <= limit else text[:limit] + "...")
+    return repr(text) if isinstance(value, str) else text
 
 
 def _spelt(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, default=str)
     except (TypeError, ValueError, RecursionError):
         return f"a {type(value).__name__}"
 
@@ -67,7 +68,11 @@ def arguments_fault(function: Mapping[str, Any]) -> tuple[str, str]:
     except RecursionError:
         return "not-json", "has arguments that are nested too deeply to read"
     except ValueError as error:
-        where = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else error
+        where = (
+            f"{error.msg.removesuffix(' at')} at character {error.pos}"
+            if isinstance(error, json.JSONDecodeError)
+            else error
+        )
         return "not-json", f"has arguments that are no JSON ({where}): {quoted(arguments)}"
     if not isinstance(value, dict):
         kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}

@@ -60,8 +60,10 @@ CODES: Mapping[str, Code] = MappingProxyType(
         "changed-arguments": Code(_W, "the history's arguments mean something else than the answer's"),
         "reformatted-arguments": Code(_N, "the history's arguments are the answer's in another spelling"),
         "rewritten-history": Code(_N, "the history before a recorded answer is no longer what was sent"),
-        "same-request-other-answer": Code(_W, "one request was recorded twice, with different answers"),
-        "same-request-again": Code(_N, "one request was recorded twice, with the same answer or a retry"),
+        "same-request-other-answer": Code(
+            _W, "a request was recorded twice, to the byte, with other answers"
+        ),
+        "same-request-again": Code(_N, "a request was recorded twice: the same answer, or a retry"),
         # One exchange: a request and what came back.
         "request-unreadable": Code(_E, "a chat request without a JSON body that holds messages"),
         "request-without-messages": Code(_E, "a chat request with an empty list of messages"),
@@ -96,7 +98,8 @@ class Violation:
     """One thing that is not as it should be: its code, its place, and a sentence on how to mend it.
 
     `message_index` counts from 0 in `messages`, `interaction` from 0 in the cassette; None where the
-    violation is not about one of them. `line` is the interaction's first line in its file, from 1, where it is known.
+    violation is not about one of them. `line` is the interaction's first line in its file, from 1, where that
+    is known.
     """
 
     code: str

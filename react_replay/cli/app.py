@@ -7,6 +7,8 @@ import sys
 
 import typer
 
+from react_replay.cli.check import EPILOG as CHECK_EPILOG
+from react_replay.cli.check import check
 from react_replay.cli.demo import demo
 from react_replay.cli.exits import CASSETTE, EPILOG, INTERRUPTED, NO_ANSWER, USAGE
 from react_replay.cli.run import run as run_command
@@ -26,6 +28,7 @@ app = typer.Typer(
 app.command("run", epilog=EPILOG)(run_command)
 app.command("demo", epilog=EPILOG)(demo)
 app.command("show", epilog=EPILOG)(show)
+app.command("check", epilog=CHECK_EPILOG)(check)
 
 
 @app.callback(invoke_without_command=True)

@@ -22,7 +22,7 @@ from react_replay.events import (
 )
 from react_replay.result import RunResult
 
-__all__ = ["StepPrinter", "console", "plain", "summary"]
+__all__ = ["StepPrinter", "console", "plain", "summary", "wrapped"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -46,7 +46,7 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _wrapped(text: str, width: int) -> Iterator[str]:
+def wrapped(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width` columns; a CJK character takes two, and a word is kept whole if it can."""
     for line in text.split("\n"):
         current, columns, space = "", 0, -1
@@ -114,7 +114,7 @@ class StepPrinter:
     def _line(self, label: str, text: str, style: str, *, on: Any = None) -> None:
         target = self.target if on is None else on
         width = max(target.width, 40) - 14
-        lines = list(_wrapped(plain(text), width))
+        lines = list(wrapped(plain(text), width))
         if len(lines) > 12:
             lines = [*lines[:12], f"... ({len(lines) - 12} more lines)"]
         for number, line in enumerate(lines):

@@ -11,10 +11,18 @@ from typing import Any, NamedTuple
 
 from react_replay.cassettes.documents import Unreadable
 from react_replay.cassettes.layouts import ddtrace, govcr, httpmock, httprr, rubyvcr, vcrpy
-from react_replay.cassettes.layouts.foreign import what_it_is
+from react_replay.cassettes.layouts.foreign import EXPECTED, what_it_is
 from react_replay.wire import Exchange
 
-__all__ = ["Found", "recognise", "recognise_text"]
+__all__ = ["Foreign", "Found", "recognise", "recognise_text"]
+
+
+class Foreign(Unreadable):
+    """The file is well made, and is something else than a cassette: `found`."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"it is {found}; {EXPECTED}")
+        self.found = f"it is {found}"
 
 
 class Found(NamedTuple):
@@ -36,9 +44,13 @@ def recognise_text(data: bytes) -> Found | None:
 
 
 def recognise(documents: Sequence[Any]) -> Found:
-    """The entries of a file's documents. Raises `Unreadable`, which says what the file is instead."""
+    """The entries of a file's documents. Raises `Foreign`, which says what the file is instead."""
     for layout in _LAYOUTS:
         entries = layout.entries(documents)
         if entries is not None:
             return Found(layout.NAME, entries, layout.exchange)
-    raise Unreadable(what_it_is(documents))
+    for key in ("interactions", "http_interactions"):
+        if len(documents) == 1 and isinstance(documents[0], dict) and key in documents[0]:
+            kind = type(documents[0][key]).__name__
+            raise Unreadable(f"`{key}` must be a list, found {kind}")
+    raise Foreign(what_it_is(documents))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["what_it_is"]
+__all__ = ["EXPECTED", "what_it_is"]
 
 EXPECTED = (
     "expected recorded HTTP traffic: `interactions` (vcrpy, go-vcr), `http_interactions` (Ruby VCR), `when` "
@@ -28,11 +28,7 @@ _BY_KEY = (
 
 
 def what_it_is(documents: Sequence[Any]) -> str:
-    """What was found in place of a cassette, and what was expected."""
-    return f"it is {_named(documents)}; {EXPECTED}"
-
-
-def _named(documents: Sequence[Any]) -> str:
+    """What was found in place of a cassette: `an HTML page`."""
     found = [document for document in documents if document is not None]
     if not found:
         return "empty but for comments"
@@ -46,9 +42,6 @@ def _one(document: Any) -> str:
         log = document.get("log")
         if isinstance(log, Mapping) and "entries" in log:
             return "a HAR recording, a layout that this release does not read"
-        if "interactions" in document or "http_interactions" in document:
-            kind = type(document.get("interactions", document.get("http_interactions"))).__name__
-            return f"like a cassette, but its interactions are no list: found a {kind}"
         for key, kind in _BY_KEY:
             if key in document:
                 return f"{kind} (it has a key `{key}`)"
