@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
@@ -15,7 +15,8 @@ import dotenv
 import pytest
 from hypothesis import settings
 
-from react_replay import GuardBackend
+from react_replay import GuardBackend, RunResult
+from react_replay.check import Severity, Violation, check_messages
 
 settings.register_profile("react_replay", deadline=None, database=None, print_blob=True)
 settings.load_profile("react_replay")
@@ -34,6 +35,36 @@ _KEYS = (
     "DEEPSEEK_BASE_URL",
     "MODEL",
 )
+
+
+# What the model left out stays left out in the record of a run: the service's `Provider` shapes what is sent.
+_AS_THE_MODEL_SAID_IT = frozenset({"empty-assistant-message", "missing-call-name"})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Every transcript that a run of ours ends with, in any test, keeps the invariants of `check`.
+
+    The marker `breaks_invariants` is for tests of broken loops, and of histories that the test itself breaks.
+    """
+    if item.get_closest_marker("breaks_invariants"):
+        return (yield)
+    broken: list[Violation] = []
+    made = RunResult.__init__
+
+    def watched(result: RunResult, *args: Any, **fields: Any) -> None:
+        made(result, *args, **fields)
+        broken.extend(
+            violation
+            for violation in check_messages(result.messages)
+            if violation.severity is not Severity.NOTE and violation.code not in _AS_THE_MODEL_SAID_IT
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunResult, "__init__", watched)
+        outcome = yield
+    assert not broken, f"a run left a transcript that breaks its invariants: {broken[:5]}"
+    return outcome
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -665,6 +665,7 @@ MUTANTS: dict[Callable[[Patch], None], list[str]] = {
 }
 
 
+@pytest.mark.breaks_invariants
 @pytest.mark.parametrize(
     ("mutant", "scene"),
     [(mutant, scene) for mutant, scenes in MUTANTS.items() for scene in scenes],

@@ -28,7 +28,7 @@ _FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _CALLS_MAY_END = frozenset({"stop", "tool_calls", "function_call"})
 # Each is a model's own markup for a call, followed by what begins one.
 _MARKUP = re.compile(
-    r"<tool_call>\s*[\w{<\[]|<\|tool_call(?:_begin)?\|?>|<\|tool_calls_section_begin\|>|<function=\w"
+    r"<tool_call>\s*(?:[{<\[]|[\w.-]{1,64}\s*[\n({<])|<\|tool_call(?:_begin)?\|?>|<\|tool_calls_section_begin\|>|<function=\w"
     r"|<function_call>\s*[\w{]|\[TOOL_CALLS\]\s*[\w\[{]|<\|python_tag\|>|<｜tool▁call|<invoke name="
     r"|<\|channel\|>commentary to="
 )

@@ -216,10 +216,8 @@ WORDS = st.sampled_from(
         "name",
         "arguments",
         "{}",
-        "",
     ]
-    + ["tool_call_id", "a", "system", "function_call", "type", "text", "custom", "prefix"]
-)
+) | st.sampled_from(["", "tool_call_id", "a", "system", "function_call", "type", "text", "custom", "prefix"])
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=5),
