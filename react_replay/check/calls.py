@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["arguments_fault", "called_name", "has_text", "invents_observation", "quoted", "text_of"]
+__all__ = [
+    "arguments_fault",
+    "called_name",
+    "function_of",
+    "has_text",
+    "invents_observation",
+    "offered_names",
+    "quoted",
+    "starts_with",
+    "text_of",
+]
 
 _LABEL = r"^[ \t>*#_`-]{0,8}(?:%s)[ \t]?[0-9]{0,3}[*_]{0,2}[ \t]?[:：]"
 _ACTION = re.compile(_LABEL % r"action|action[ _]input|行动|动作|行动输入|动作输入", re.M | re.I)
@@ -85,3 +95,37 @@ def invents_observation(text: str) -> bool:
     """Whether a text goes on, after its action, with an observation and what it says."""
     action = _ACTION.search(text)
     return action is not None and _OBSERVATION.search(text, action.end()) is not None
+
+
+def offered_names(tools: Any) -> frozenset[str]:
+    """The names of tools: of a request's `tools` or `functions`, or names as they are."""
+    names = set()
+    for tool in tools if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else ():
+        if isinstance(tool, str):
+            names.add(tool)
+        elif isinstance(tool, Mapping):
+            inner = next((tool[kind] for kind in ("function", "custom") if kind in tool), tool)
+            name = inner.get("name") if isinstance(inner, Mapping) else None
+            if isinstance(name, str):
+                names.add(name)
+        elif isinstance(name := getattr(tool, "name", None), str):
+            names.add(name)
+    return frozenset(names)
+
+
+def function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    for kind in ("function", "custom"):
+        if isinstance(call.get(kind), Mapping):
+            found: Mapping[str, Any] = call[kind]
+            return found
+    return {}
+
+
+def starts_with(messages: Sequence[Any], beginning: Sequence[Any]) -> bool:
+    """Whether a history continues another one. Never raises, whatever is compared."""
+    if len(messages) < len(beginning):
+        return False
+    try:
+        return all(a is b or a == b for a, b in zip(beginning, messages, strict=False))
+    except RecursionError:
+        return False

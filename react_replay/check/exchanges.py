@@ -15,10 +15,11 @@ from typing import Any
 
 from react_replay.cassettes.lines import first_lines
 from react_replay.cassettes.reading import Cassette, Recorded, read_cassette
-from react_replay.check.answers import Answer, calls_of, check_answer, message_of, read_answer
-from react_replay.check.calls import called_name, quoted
+from react_replay.check.answers import Answer, calls_of, message_of, read_answer
+from react_replay.check.calls import called_name, quoted, starts_with
+from react_replay.check.choices import check_answer
 from react_replay.check.codes import Violation
-from react_replay.check.history import History, starts_with
+from react_replay.check.history import History
 from react_replay.messages import Request
 
 __all__ = ["check_cassette", "check_recorded"]
@@ -118,13 +119,13 @@ class _Session:
         history.violations += self._beside_answers(history, new, messages)
         found = [*carried, *history.violations[before:], *history.ending()]
         offers = any(request.options.get(name) for name in ("tools", "functions"))
-        if history.first_call is not None and not offers:
+        if history.pairing.first_call is not None and not offers:
             found.append(
                 Violation(
                     code="calls-without-tools",
                     message="the history has tool calls but the request offers no tools, which several "
                     "servers refuse; send the tools along, with tool_choice none where no call is wanted",
-                    message_index=history.first_call,
+                    message_index=history.pairing.first_call,
                 )
             )
         return sorted(found, key=lambda violation: violation.message_index or 0)
@@ -151,7 +152,7 @@ class _Session:
         for place, identity in new:
             given = self._given.get(identity)
             if given is not None:
-                yield from _arguments(given, identity, history.calls[identity][1], place)
+                yield from _arguments(given, identity, history.pairing.calls[identity][1], place)
                 answered.setdefault(given.interaction, (place, given))
         for place, given in answered.values():
             yield from _lost(given, history, place)
@@ -230,7 +231,7 @@ def _meaning(arguments: Any) -> Any:
 
 def _lost(given: _Given, history: History, place: int) -> Iterator[Violation]:
     # An answer's calls may stand in several messages: some frameworks part them.
-    lost = [identity for identity in given.calls if identity not in history.calls]
+    lost = [identity for identity in given.calls if identity not in history.pairing.calls]
     if lost:
         names = ", ".join(f"{called_name(given.calls[identity])} {identity}" for identity in lost)
         yield Violation(
