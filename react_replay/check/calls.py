@@ -19,9 +19,15 @@ __all__ = [
     "text_of",
 ]
 
-_LABEL = r"^[ \t>*#_`-]{0,8}(?:%s)[ \t]?[0-9]{0,3}[*_]{0,2}[ \t]?[:：]"
-_ACTION = re.compile(_LABEL % r"action|action[ _]input|行动|动作|行动输入|动作输入", re.M | re.I)
-_OBSERVATION = re.compile(_LABEL % r"observation|观察|观测|观察结果" + r"[*_]{0,2}\s*[^\s*_]", re.M | re.I)
+_LABEL = r"^[ \t>*#_`-]{0,8}(?:%s)[ \t]?[0-9]{0,3}[*_]{0,2}[ \t]?[:：][*_]{0,2}"
+# An action that names something, and an observation that says something, of one language.
+_PROTOCOLS = [
+    (
+        re.compile(_LABEL % action + r"[ \t]*[^\s*_]", re.M | re.I),
+        re.compile(_LABEL % observation + r"\s*[^\s*_]", re.M | re.I),
+    )
+    for action, observation in (("action", "observation"), ("行动|动作", "观察|观测|观察结果"))
+]
 
 
 def quoted(value: Any, limit: int = 60) -> str:
@@ -93,8 +99,11 @@ def arguments_fault(function: Mapping[str, Any]) -> tuple[str, str]:
 
 def invents_observation(text: str) -> bool:
     """Whether a text goes on, after its action, with an observation and what it says."""
-    action = _ACTION.search(text)
-    return action is not None and _OBSERVATION.search(text, action.end()) is not None
+    for action, observation in _PROTOCOLS:
+        acted = action.search(text)
+        if acted is not None and observation.search(text, acted.end()) is not None:
+            return True
+    return False
 
 
 def offered_names(tools: Any) -> frozenset[str]:

@@ -68,6 +68,7 @@ CLEAN: dict[str, list[Any]] = {
         USER,
         {"role": "assistant", "content": "Observation: fine.\nAction: none"},
     ],
+    "labels of two languages": [USER, {"role": "assistant", "content": "Action: x\n观察: y"}],
 }
 
 FAULTS: dict[str, tuple[list[Any], list[tuple[str, int]]]] = {
