@@ -37,8 +37,8 @@ _KEYS = (
 )
 
 
-# A run's record keeps what the model said as it said it: what it left out stays left out (the service's
-# `Provider` shapes what is sent), and the labels of another dialect are mere text to the one that reads.
+# What the model left out stays left out in the record of a run: the service's `Provider` shapes what is sent.
+# A native answer may speak the text protocol; that the text dialects cut it has a test of its own.
 _AS_THE_MODEL_SAID_IT = frozenset({"empty-assistant-message", "missing-call-name", "invented-observation"})
 
 

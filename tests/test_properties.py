@@ -25,6 +25,7 @@ from react_replay import (
     ScriptedBackend,
     ToolCall,
 )
+from react_replay.check import check_messages
 from react_replay.dialects import dialect
 from react_replay.tools.base import Toolbox
 
@@ -219,6 +220,15 @@ def test_the_loop_ends_and_is_honest(name: str, script: list[Any]) -> None:
     for body, later in itertools.pairwise(backend.requests):
         assert later["messages"][: len(body["messages"])] == body["messages"]
     json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "native"])
+@given(script=SCRIPTS)
+@settings(max_examples=50)
+def test_no_history_holds_an_observation_of_the_models_own(name: str, script: list[Any]) -> None:
+    """What the model makes up after its action never goes back to it, whatever else it wrote."""
+    messages = agent_over(scripted(script), name).run("?").messages
+    assert not [found for found in check_messages(messages) if found.code == "invented-observation"]
 
 
 @pytest.mark.parametrize("name", DIALECTS)

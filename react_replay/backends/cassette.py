@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +19,9 @@ from typing import Any, Self
 from react_replay.backends.base import ChatBackend, Chunk
 from react_replay.backends.wired import WiredBackend
 from react_replay.cassettes.index import Index
+from react_replay.cassettes.journal import Left, left_turns
 from react_replay.cassettes.miss import explain_miss
-from react_replay.cassettes.reading import Cassette, Recorded, read_cassette
+from react_replay.cassettes.reading import Cassette, Recorded, read_cassette, read_interactions
 from react_replay.errors import CassetteError, CassetteMissing, ConfigurationError, did_you_mean
 from react_replay.messages import Completion, Request
 from react_replay.wire import (
@@ -67,20 +68,24 @@ class CassetteBackend(ChatBackend):
         self._make_live = None if isinstance(live, ChatBackend) else live
         self._owned: ChatBackend | None = None
         self._extra = dict(metadata or {})
-        self._new: list[Exchange] = []
-        self._saved = 0
         self._asked = 0
         self._live_calls = 0
         self._open_runs = 0
         self._lock = threading.Lock()
         self._broken = False
-        self._written: list[Mapping[str, Any]] | None = None
-        self._file_state: object = None
         self._cassette = self._load()
         _refuse_to_extend(self._cassette, self.record)
-        replays = self._cassette is not None and self.record != "all"
-        self._index = Index(self._cassette.recorded if self._cassette and replays else ())
         self._records = self.record in ("new_episodes", "all") or self._cassette is None
+        self._recording = None
+        if self.record != "none":
+            from react_replay.cassettes.recording import Recording
+
+            self._recording = Recording(self.path, replaces=self.record == "all")
+        self._left = self._turns_left()
+        standing = self._cassette.recorded if self._cassette and self.record != "all" else ()
+        self._index = Index(
+            (*standing, *read_interactions(self.path, self._left.interactions, first=len(standing) + 1))
+        )
         self.recorded_at = self._recording_time()
         if self.recorded_at is not None:
             at = self.recorded_at
@@ -89,7 +94,14 @@ class CassetteBackend(ChatBackend):
     @property
     def metadata(self) -> Mapping[str, Any]:
         """The provenance in the file, or what was given for a new one."""
-        return self._cassette.metadata if self._cassette is not None else self._extra
+        return self._kept or self._extra
+
+    @property
+    def _kept(self) -> Mapping[str, Any]:
+        """The provenance that this session goes on with: the file's, or that of a recording broken off."""
+        if self._cassette is not None and self.record != "all":
+            return self._cassette.metadata
+        return self._left.head.get("metadata") or {}
 
     @functools.cached_property
     def provider(self) -> Provider:  # type: ignore[override]
@@ -97,9 +109,9 @@ class CassetteBackend(ChatBackend):
 
         A recording that does not say how they were cut has them whole.
         """
-        if self._cassette is None or self.record == "all":
+        kept = self._kept
+        if not kept and self._records:
             return self._live_backend().provider
-        kept = self._cassette.metadata
         named, most = str(kept.get("provider") or ""), kept.get("max_observation")
         known = PROVIDERS.get(named)
         if known is None:
@@ -140,7 +152,7 @@ class CassetteBackend(ChatBackend):
     @property
     def recorded_turns(self) -> int:
         """How many turns were recorded."""
-        return len(self._new)
+        return self._recording.count if self._recording is not None else 0
 
     def complete(self, request: Request) -> Completion:
         request = Request.of(request)
@@ -166,6 +178,16 @@ class CassetteBackend(ChatBackend):
             yield from _replayed(turn)
             return
         live = self._live_backend()
+        # The end of a reply is handed on when the reply is kept: a kill loses nothing that has finished.
+        held: list[Chunk] = []
+        for chunk in self._recorded_stream(live, request):
+            if held or _ends(chunk):
+                held.append(chunk)
+            else:
+                yield chunk
+        yield from held
+
+    def _recorded_stream(self, live: ChatBackend, request: Request) -> Iterator[Chunk]:
         if isinstance(live, WiredBackend):
             yield from live.stream(request, tap=self._keep)
             return
@@ -182,6 +204,16 @@ class CassetteBackend(ChatBackend):
                 yield chunk
             return
         live = self._live_backend()
+        held: list[Chunk] = []
+        async for chunk in self._arecorded_stream(live, request):
+            if held or _ends(chunk):
+                held.append(chunk)
+            else:
+                yield chunk
+        for chunk in held:
+            yield chunk
+
+    async def _arecorded_stream(self, live: ChatBackend, request: Request) -> AsyncIterator[Chunk]:
         if isinstance(live, WiredBackend):
             async for chunk in live.astream(request, tap=self._keep):
                 yield chunk
@@ -198,39 +230,25 @@ class CassetteBackend(ChatBackend):
             self._open_runs += 1
 
     def flush(self, *, complete: bool = True) -> None:
-        """Write what was recorded since the last time; a session that recorded nothing writes nothing.
+        """Put what was recorded into the file; a session that recorded nothing writes nothing.
 
-        In mode `all` a whole recording is replaced by a whole session only: not by a run that broke off, nor
-        while another run, or the `with` block, is still open.
+        A run that broke off leaves its turns in a journal beside the file, and the next session goes on from
+        there. A file that stands is changed when the last run, or the `with` block, has ended well; in mode
+        `all` only if none broke off.
         """
         with self._lock:
             self._open_runs = max(self._open_runs - 1, 0)
             self._broken = self._broken or not complete
-            replaces = self.record == "all" and self._cassette is not None
-            if len(self._new) > self._saved and not (replaces and (self._broken or self._open_runs)):
-                self._save()
-
-    def _save(self) -> None:
-        from react_replay.cassettes.writing import interaction_of, save
-
-        if self._written is None or self._file_state != _state_of(self.path):
-            self._written = self._found()
-        new = [interaction_of(exchange) for exchange in self._new[self._saved :]]
-        live = self._live_backend()
-        secrets = live.secrets if isinstance(live, WiredBackend) else ()
-        save(self.path, [*self._written, *new], self._provenance(live), secrets=secrets)
-        self._written = [*self._written, *new]
-        self._saved = len(self._new)
-        self._file_state = _state_of(self.path)
-
-    def _found(self) -> list[Mapping[str, Any]]:
-        """What the file holds by now and must go on to hold; another recorder may have been at it."""
-        if self.record == "all" and not self._saved:
-            return []
-        try:
-            return list(read_cassette(self.path).interactions)
-        except CassetteMissing:
-            return []
+            if self._recording is None or not self._recording.unsaved or not complete:
+                return
+            stands = (
+                self._cassette is not None
+            )  # a file that is there changes when all is well, and then once
+            if stands and (self._open_runs > 0 or (self.record == "all" and self._broken)):
+                return
+            # What a broken-off replacement had and this one did not ask for is of another run.
+            dropped = [turn.number - 1 for turn in self._index.unplayed] if self.record == "all" else []
+            self._recording.compile(self._provenance(), self._secrets(), dropped=dropped)
 
     def close(self) -> None:
         """Flush, and close a live backend that was made here."""
@@ -254,6 +272,8 @@ class CassetteBackend(ChatBackend):
         self._let_go()
 
     def _let_go(self) -> None:
+        if self._recording is not None:
+            self._recording.release()
         if self._owned is not None:
             self._owned.close()
             self._owned = self._live = None
@@ -262,16 +282,21 @@ class CassetteBackend(ChatBackend):
         try:
             return read_cassette(self.path)
         except CassetteMissing:
-            if self.record != "none":
-                return None
+            return None
+
+    def _turns_left(self) -> Left:
+        """The turns of a recording that broke off; without a file either, `none` has nothing to replay."""
+        left = left_turns(self.path) if self._recording is None else self._recording.take_up()
+        if self._cassette is None and self.record == "none" and not left.interactions:
             raise CassetteMissing(
                 f"there is no cassette at {self.path}, and the record mode is 'none'; check the path, or "
                 'record it with record="once" (--record once)',
                 path=str(self.path),
-            ) from None
+            )
+        return left
 
     def _recording_time(self) -> datetime | None:
-        kept = self._cassette.metadata if self._cassette and self.record != "all" else {}
+        kept = self._kept
         if kept.get("recorded_at"):
             try:
                 return datetime.fromisoformat(str(kept["recorded_at"]))
@@ -306,7 +331,11 @@ class CassetteBackend(ChatBackend):
 
     def _keep(self, exchange: Exchange) -> None:
         with self._lock:
-            self._new.append(exchange)
+            assert self._recording is not None
+            self._recording.keep(exchange, self._provenance(), self._secrets())
+
+    def _secrets(self) -> Sequence[str]:
+        return self._live.secrets if isinstance(self._live, WiredBackend) else ()
 
     def _keep_reply(self, request: Request, completion: Completion) -> Completion:
         """Keep a reply that came without a wire, and read it as its replay will be read."""
@@ -319,11 +348,11 @@ class CassetteBackend(ChatBackend):
         self._keep(_synthesised(request, (_json(raw),), "application/json"))
         return read_completion(json.loads(_json(raw)))
 
-    def _provenance(self, live: ChatBackend) -> dict[str, Any]:
+    def _provenance(self) -> dict[str, Any]:
         from importlib.metadata import version
 
         assert self.recorded_at is not None
-        kept = dict(self._cassette.metadata) if self._cassette and self.record != "all" else {}
+        live = self._live
         wired = live.provenance if isinstance(live, WiredBackend) else {"origin": "scripted"}
         facts = {
             "recorded_at": self.recorded_at.isoformat(),
@@ -332,7 +361,7 @@ class CassetteBackend(ChatBackend):
             "max_observation": self.provider.max_observation,
             **wired,
         }
-        return {**facts, **kept, **self._extra}
+        return {**facts, **self._kept, **self._extra}
 
 
 def _refuse_to_extend(cassette: Cassette | None, mode: str) -> None:
@@ -358,13 +387,12 @@ def record_mode(record: str) -> str:
     return mode
 
 
-def _state_of(path: Path) -> object:
-    """What changes when another process writes the file."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _ends(chunk: Chunk) -> bool:
+    """Whether a chunk says that the reply is over."""
+    choices = chunk.get("choices")
+    return not isinstance(choices, list) or any(
+        isinstance(choice, Mapping) and choice.get("finish_reason") for choice in choices
+    )
 
 
 def _replayed(turn: Recorded) -> Iterator[Chunk]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 
 from react_replay.cassettes.bodies import MissingDecoder, decompressed
 from react_replay.cassettes.documents import Unreadable, load_documents
-from react_replay.cassettes.layouts import Foreign, Found, recognise, recognise_text
+from react_replay.cassettes.layouts import Foreign, Found, recognise, recognise_text, vcrpy
 from react_replay.cassettes.layouts.vcrpy import METADATA
 from react_replay.errors import BackendError, CassetteError, CassetteMissing, NotACassette
 from react_replay.messages import Completion, Request
 from react_replay.wire import Exchange, decode_events, fold, read_completion
 
-__all__ = ["METADATA", "Cassette", "Recorded", "read_cassette"]
+__all__ = ["METADATA", "Cassette", "Recorded", "read_cassette", "read_interactions"]
 
 _LARGEST = 512 * 1024 * 1024
 # Other protocols that hold `messages` as well: Anthropic, OpenAI's responses, Ollama, Cohere, Bedrock.
@@ -134,6 +134,18 @@ def read_cassette(path: Path) -> Cassette:
         interactions=tuple(found.entries) if ours else (),
         layout=found.layout,
     )
+
+
+def read_interactions(
+    path: Path, interactions: Sequence[Mapping[str, Any]], *, first: int = 1
+) -> tuple[Recorded, ...]:
+    """Interactions of our own layout that are in no file yet, numbered from `first`."""
+    try:
+        return tuple(
+            _recorded(number, vcrpy.exchange(entry)) for number, entry in enumerate(interactions, first)
+        )
+    except Unreadable as why:
+        raise _unreadable(path, str(why)) from why
 
 
 def _contents(path: Path) -> bytes:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,25 +161,29 @@ def save(
     metadata: Mapping[str, Any],
     *,
     secrets: Sequence[str] = (),
+    before_replacing: Callable[[bytes], None] | None = None,
 ) -> None:
     """Write a cassette: checked, loaded back, synced, then put in place of the old one at once.
 
-    Raises `CassetteError`; the old file is then as it was.
+    `before_replacing` is told the new file's bytes. Raises `CassetteError`; the old file is then as it was.
     """
     document = {METADATA: dict(metadata), "interactions": list(interactions), "version": 1}
     refuse_secrets(path, document, secrets)
     text = _as_json(path, document) if path.suffix == ".json" else render(document)
     _check_readable(path, document, text)
+    data = text.encode()
     try:
         path = path.resolve()  # a link stays a link
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             Path(name).chmod(0o644)
+            if before_replacing is not None:
+                before_replacing(data)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

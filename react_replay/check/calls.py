@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from react_replay.dialects.scanner import ACTION, INPUT, OBSERVATION, Scanner
 
 __all__ = [
     "arguments_fault",
@@ -17,16 +19,6 @@ __all__ = [
     "quoted",
     "starts_with",
     "text_of",
-]
-
-_LABEL = r"^[ \t>*#_`-]{0,8}(?:%s)[ \t]?[0-9]{0,3}[*_]{0,2}[ \t]?[:：][*_]{0,2}"
-# An action that names something, and an observation that says something, of one language.
-_PROTOCOLS = [
-    (
-        re.compile(_LABEL % action + r"[ \t]*[^\s*_]", re.M | re.I),
-        re.compile(_LABEL % observation + r"\s*[^\s*_]", re.M | re.I),
-    )
-    for action, observation in (("action", "observation"), ("行动|动作", "观察|观测|观察结果"))
 ]
 
 
@@ -99,11 +91,23 @@ def arguments_fault(function: Mapping[str, Any]) -> tuple[str, str]:
 
 def invents_observation(text: str) -> bool:
     """Whether a text goes on, after its action, with an observation and what it says."""
-    for action, observation in _PROTOCOLS:
-        acted = action.search(text)
-        if acted is not None and observation.search(text, acted.end()) is not None:
-            return True
+    if ":" not in text and "：" not in text:
+        return False
+    acted = False
+    for label in _labels().scan(text):
+        if label.kind in (ACTION, INPUT):
+            acted = True
+        elif acted and label.kind == OBSERVATION:
+            return bool(text[label.end :].strip(" \t\r\n*_`"))
     return False
+
+
+@functools.cache
+def _labels() -> Scanner:
+    """The labels of the text dialects, as our own parser knows them: none inside a code fence."""
+    from react_replay.dialects.labelled import LABELS
+
+    return Scanner({kind: LABELS[kind] for kind in (ACTION, INPUT, OBSERVATION)})
 
 
 def offered_names(tools: Any) -> frozenset[str]:

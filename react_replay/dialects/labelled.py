@@ -106,7 +106,8 @@ class LabelledDialect(Dialect):
         outcome = _Reading(self, text, tools, cut).outcome()
         flags = tuple(dict.fromkeys((*cleaned.flags, *outcome.flags)))
         if cleaned.broken and isinstance(outcome, Malformed):
-            return replace(outcome, flags=flags, reason=BROKEN_CALL, kept=reply.strip())
+            kept = _Reading(self, reply, tools, cut).malformed(BROKEN_CALL).kept
+            return replace(outcome, flags=flags, reason=BROKEN_CALL, kept=kept)
         if kept and isinstance(outcome, Malformed):  # no label stands before the call that was found
             return ToolCalls(calls=cleaned.calls[:1], thought=outcome.thought, flags=flags, kept=kept)
         return replace(outcome, flags=flags) if flags else outcome
@@ -165,7 +166,7 @@ class _Reading:
             elif kind == OBSERVATION:
                 break
         self.thought = text[thought_at or 0 :].strip()
-        return self._malformed(self._missing(orphan, thought_at is not None))
+        return self.malformed(self._missing(orphan, thought_at is not None))
 
     def _missing(self, orphan: bool, thought: bool) -> str:
         action, answer = (f"`{self.dialect.written(kind)}:`" for kind in (ACTION, ANSWER))
@@ -174,9 +175,17 @@ class _Reading:
         found = "only a thought" if thought else "no label"
         return f"found {found}; after the thought write {action} to use a tool or {answer} to finish"
 
-    def _malformed(self, reason: str) -> Outcome:
+    def malformed(self, reason: str) -> Outcome:
+        """The reply goes back as it is, but for an observation that the model made up after an action."""
+        end, acted = len(self.text), False
+        for label in self.scan(self.text):
+            acted = acted or label.kind in (ACTION, INPUT)
+            if acted and label.kind == OBSERVATION:
+                end = label.start
+                self.flags.append(Flag.INVENTED_OBSERVATION)
+                break
         flags = tuple(dict.fromkeys(self.flags))
-        return Malformed(reason=reason, thought=self.thought, flags=flags, kept=self.text.strip())
+        return Malformed(reason=reason, thought=self.thought, flags=flags, kept=self.text[:end].strip())
 
     def _answer(self, label: Label, labels: Iterator[Label]) -> Outcome:
         end = len(self.text)
@@ -192,7 +201,7 @@ class _Reading:
 
     def _final(self, answer: str, end: int) -> Outcome:
         if not answer.strip():
-            return self._malformed("the final answer is empty; write it after its label")
+            return self.malformed("the final answer is empty; write it after its label")
         flags = tuple(dict.fromkeys(self.flags))
         return Answer(answer=answer, thought=self.thought, flags=flags, kept=self.text[:end].strip())
 
@@ -205,9 +214,9 @@ class _Reading:
             self.flags += action.flags
         if action.nothing:
             answer = self.dialect.written(ANSWER)
-            return self._malformed(f"no tool is named; to finish without a tool write `{answer}:`")
+            return self.malformed(f"no tool is named; to finish without a tool write `{answer}:`")
         if action.error:
-            return self._malformed(action.error)
+            return self.malformed(action.error)
         payload, labelled = action.payload, False
         if payload is None and following is not None and following.kind == INPUT:
             payload, labelled = self._input(following, labels), True
@@ -216,7 +225,7 @@ class _Reading:
         if payload is None:
             return self._without_input(action)
         if payload.error:
-            return self._malformed(payload.error)
+            return self.malformed(payload.error)
         return self._call(action.name, payload, labelled=labelled)
 
     def _input(self, label: Label, labels: Iterator[Label]) -> Payload:
@@ -265,18 +274,18 @@ class _Reading:
         required = list((spec.parameters.get("required") or ()) if spec else ())
         if required:
             fields = ", ".join(f"`{name}`" for name in required)
-            return self._malformed(f"the action {action.name} has no input; it needs {fields}")
+            return self.malformed(f"the action {action.name} has no input; it needs {fields}")
         if not spec and action.name.casefold() in FINISH:
-            return self._malformed("the final answer is empty; write it after its label")
+            return self.malformed("the final answer is empty; write it after its label")
         if self.text[action.end :].lstrip(" \t\r\n`").startswith("{"):
-            return self._malformed(f"an input stands without its `{self.dialect.written(INPUT)}:` label")
+            return self.malformed(f"an input stands without its `{self.dialect.written(INPUT)}:` label")
         if self.cut and not self.text[action.end :].strip():
             return self._cut()
         return self._call(action.name, Payload({}, action.end))
 
     def _cut(self) -> Outcome:
         self.flags.append(Flag.TRUNCATED)
-        return self._malformed("the reply was cut before the input ended")
+        return self.malformed("the reply was cut before the input ended")
 
     def _call(self, name: str, payload: Payload, *, labelled: bool = False) -> Outcome:
         """A call with its payload; `labelled`: it stood behind the input's own label."""
@@ -284,7 +293,7 @@ class _Reading:
         if payload.flags:
             self.flags += payload.flags
         if self.dialect.strict and Flag.REPAIRED in self.flags:
-            return self._malformed("the input is not written as agreed: check its quotes and brackets")
+            return self.malformed("the input is not written as agreed: check its quotes and brackets")
         self._after(end)
         if name not in self.tools and name.casefold() in FINISH:
             if isinstance(value, dict) and len(value) == 1:
@@ -292,7 +301,7 @@ class _Reading:
             return self._final(spelled(value), end)
         if isinstance(value, str):
             if labelled and self.dialect.input == "json":  # a tool's field is never guessed
-                return self._malformed(self._unreadable("it is no JSON object"))
+                return self.malformed(self._unreadable("it is no JSON object"))
             if self.cut and not self.text[end:].strip():
                 return self._cut()
         return ToolCalls(

@@ -74,7 +74,8 @@ class StreamFold:
         for name in ("reasoning_content", "reasoning", "refusal"):
             if isinstance(delta.get(name), str) and delta[name]:
                 self._extra.setdefault(name, []).append(delta[name])
-        for entry in delta.get("tool_calls") or ():
+        entries = delta.get("tool_calls")
+        for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, Mapping):
                 self._add_call(entry)
         legacy = delta.get("function_call")

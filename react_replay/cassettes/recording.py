@@ -1,0 +1,142 @@
+"""What a session records: each turn in a journal before its answer is handed on, the file when a run ends.
+
+The cassette is read again and replaced under a lock, so recorders of one file lose nothing to each other. The
+only writer of journals and, through `writing`, of cassettes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from react_replay.cassettes.journal import (
+    Journal,
+    Left,
+    digest_of,
+    left_journals,
+    locked_folder,
+    pending_turns,
+)
+from react_replay.cassettes.reading import read_cassette
+from react_replay.cassettes.redact import refuse_secrets
+from react_replay.cassettes.writing import interaction_of, save
+from react_replay.errors import CassetteError, CassetteMissing
+from react_replay.wire import Exchange
+
+__all__ = ["Recording"]
+
+
+@dataclass(slots=True)
+class _Part:
+    """The turns of one journal; `journal` is None while we do not hold it."""
+
+    path: Path
+    journal: Journal | None
+    turns: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+class Recording:
+    """A session's recording for the cassette at `path`; with `replaces` it replaces the file at first.
+
+    Not thread-safe: its owner takes one call at a time.
+    """
+
+    def __init__(self, path: Path, *, replaces: bool) -> None:
+        self.path = path
+        self.count = 0
+        self._replaces = replaces
+        self._parts: list[_Part] = []
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there are turns that are in no cassette yet."""
+        return any(part.turns for part in self._parts)
+
+    def take_up(self) -> Left:
+        """The turns of recordings that broke off: ours from now on."""
+        head: dict[str, Any] = {}
+        for path in left_journals(self.path):
+            journal = Journal.take(path)
+            if journal is None:
+                continue
+            left = journal.read()
+            pending = pending_turns(left, self.path)
+            if bool(left.head.get("replaces")) != self._replaces and self.path.exists():
+                journal.close()  # a replacement waits for a session that replaces
+            elif not pending:
+                journal.remove()
+            else:
+                head = {**left.head, **head}
+                self._parts.append(_Part(path, journal, list(pending)))
+        turns = tuple(turn for part in self._parts for turn in part.turns)
+        self.release()
+        return Left(path=self.path, head=head, interactions=turns)
+
+    def keep(self, exchange: Exchange, metadata: Mapping[str, Any], secrets: Sequence[str] = ()) -> None:
+        """Journal one exchange. Raises `CassetteError` where it holds a secret or cannot be written."""
+        interaction = interaction_of(exchange)
+        refuse_secrets(self.path, interaction, secrets)
+        if not self._parts or self._parts[-1].journal is None:
+            self._take_back()
+            head = {"replaces": self._replaces, "metadata": json.loads(json.dumps(metadata, default=str))}
+            journal = Journal.create(self.path, head)
+            self._parts.append(_Part(journal.path, journal))
+        part = self._parts[-1]
+        assert part.journal is not None
+        part.journal.add(interaction)
+        part.turns.append(interaction)
+        self.count += 1
+
+    def compile(
+        self, metadata: Mapping[str, Any], secrets: Sequence[str] = (), *, dropped: Collection[int] = ()
+    ) -> None:
+        """Put what was recorded into the cassette, but for the places in `dropped`.
+
+        Raises `CassetteError`; file and journals are then as they were.
+        """
+        self._take_back()
+        turns = [turn for part in self._parts for turn in part.turns]
+        new = [turn for place, turn in enumerate(turns) if place not in dropped]
+        journals = [part.journal for part in self._parts if part.journal is not None]
+
+        def note(data: bytes) -> None:
+            for journal in journals:
+                journal.compiling(len(journal.read().interactions), digest_of(data))
+
+        with locked_folder(self.path):
+            kept = [] if self._replaces else self._standing()
+            save(self.path, [*kept, *new], metadata, secrets=secrets, before_replacing=note)
+            for journal in journals:
+                journal.remove()
+        self._parts, self._replaces = [], False
+
+    def release(self) -> None:
+        """Let go of the journals: whoever records next may go on from them; so may we."""
+        for part in self._parts:
+            if part.journal is not None:
+                part.journal.close()
+                part.journal = None
+
+    def _take_back(self) -> None:
+        """Hold our journals again; what another session has taken up meanwhile is its own."""
+        for part in self._parts:
+            part.journal = part.journal or Journal.take(part.path)
+        self._parts = [part for part in self._parts if part.journal is not None]
+
+    def _standing(self) -> list[Mapping[str, Any]]:
+        """What the file holds by now; another recorder may have been at it."""
+        try:
+            cassette = read_cassette(self.path)
+        except CassetteMissing:
+            return []
+        if not cassette.extensible:
+            raise CassetteError(
+                f"the cassette {self.path} has another recorder's layout ({cassette.layout}), which is not "
+                "written here; the new turns are kept in a journal beside it. Convert it first: "
+                "react-replay convert IN OUT",
+                path=str(self.path),
+            )
+        return list(cassette.interactions)
