@@ -239,12 +239,13 @@ class CassetteBackend(ChatBackend):
         with self._lock:
             self._open_runs = max(self._open_runs - 1, 0)
             self._broken = self._broken or not complete
-            if self._recording is None or not self._recording.unsaved or not complete:
+            if self._recording is None or not self._recording.unsaved:
                 return
-            stands = (
-                self._cassette is not None
-            )  # a file that is there changes when all is well, and then once
-            if stands and (self._open_runs > 0 or (self.record == "all" and self._broken)):
+            stands = self._cassette is not None
+            broken = not complete or (self.record == "all" and stands and self._broken)
+            if broken or (stands and self._open_runs > 0):
+                if self._open_runs == 0:
+                    self._recording.release()
                 return
             # What a broken-off replacement had and this one did not ask for is of another run.
             dropped = [turn.number - 1 for turn in self._index.unplayed] if self.record == "all" else []

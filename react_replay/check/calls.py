@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from react_replay.dialects.prompts import has_chinese
 from react_replay.dialects.scanner import ACTION, INPUT, OBSERVATION, Scanner
 
 __all__ = [
@@ -93,12 +94,13 @@ def invents_observation(text: str) -> bool:
     """Whether a text goes on, after its action, with an observation and what it says."""
     if ":" not in text and "：" not in text:
         return False
-    acted = False
+    acted: set[bool] = set()  # the languages in which an action was written
     for label in _labels().scan(text):
+        chinese = has_chinese(text[label.start : label.end])
         if label.kind in (ACTION, INPUT):
-            acted = True
-        elif acted and label.kind == OBSERVATION:
-            return bool(text[label.end :].strip(" \t\r\n*_`"))
+            acted.add(chinese)
+        elif chinese in acted and text[label.end :].strip(" \t\r\n*_`"):
+            return True
     return False
 
 
