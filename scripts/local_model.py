@@ -113,6 +113,7 @@ def _installed() -> str:
 def _free_port() -> int:
     for port in (PREFERRED_PORT, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server will
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
     raise SystemExit("no port of 127.0.0.1 is free")

@@ -87,7 +87,7 @@ RUNS: dict[str, Run] = {
     ),
     "003-weather": Run(article="003", slug="weather"),
     "003-arithmetic-streamed": Run(
-        article="003", slug="arithmetic", streamed=True, options={"temperature": 0.4}
+        article="003", slug="arithmetic", streamed=True, reworded="Calculate (123 + 456) * 789."
     ),
 }
 
@@ -143,7 +143,7 @@ def main() -> None:
     if unknown := set(asked.names) - set(RUNS):
         parser.error(f"no such recording: {', '.join(sorted(unknown))}; there are: {', '.join(RUNS)}")
     endpoint = (
-        contextlib.nullcontext(local_model.at(asked.url, model=asked.model))
+        contextlib.nullcontext(local_model.at(asked.url.rstrip("/"), model=asked.model))
         if asked.url
         else local_model.running()
     )

@@ -76,25 +76,25 @@ def test_the_command_line_replays_it_with_nothing_but_the_question(path: Path) -
 
 @each_file
 def test_a_recording_says_where_it_comes_from(path: Path) -> None:
-    """Model, server, SDK, date and provider stand in the file, and it is small."""
+    """Model, SDK, date and provider stand in the file, and it is small."""
     about = read_cassette(path).metadata
     assert about["origin"] == "local-model"
     assert about["provider"] == "local"
-    assert all(about[name] for name in ("model", "server", "sdk", "recorded_at", "recorder"))
+    assert all(about[name] for name in ("model", "sdk", "recorded_at", "recorder"))
     assert path.stat().st_size < 60_000
 
 
 @each_file
 def test_a_recording_is_of_real_traffic(path: Path) -> None:
-    """It came over HTTP from this machine, streamed as it says, and every request named its most tokens."""
+    """It came over HTTP, streamed as it says, and every request said how many tokens it wants at most."""
     cassette = read_cassette(path)
-    assert all(turn.url.startswith("http://127.0.0.1:") for turn in cassette.recorded)
+    assert all(turn.url.startswith("http") for turn in cassette.recorded)
     assert {turn.streamed for turn in cassette.recorded} == {cassette.metadata["streamed"]}
     assert len(sent(cassette)) == len(cassette.recorded)
     assert all(options["max_tokens"] > 0 for options in sent(cassette))
-    # The model goes by its name, not by its place on the machine that ran it.
+    # It goes by its name, not by its place on the machine that ran it.
     assert {options["model"] for options in sent(cassette)} == {cassette.metadata["model"]}
-    assert "/" not in cassette.metadata["model"]
+    assert not Path(cassette.metadata["model"]).is_absolute()
 
 
 def test_the_recordings_cover_every_dialect_streamed_and_not() -> None:

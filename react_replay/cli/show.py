@@ -34,7 +34,8 @@ def show(
         text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
         sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
         return 0
-    print(f"{_line(str(cassette))}: {len(read.recorded)} turns")
+    count = len(read.recorded)
+    print(f"{_line(str(cassette))}: {count} turn{'' if count == 1 else 's'}")
     for name, value in read.metadata.items():
         print(f"  {_line(name)}: {_line(value)}")
     for turn in turns:
@@ -47,7 +48,10 @@ def show(
         if turn["content"]:
             print(f"  replied   {_line(turn['content'])}")
         for call in turn["calls"]:
-            print(f"  called    {_line(call['name'])}({_line(call['arguments'])})")
+            if call["error"]:  # arguments that could not be read are not those that stand for them
+                print(f"  called    {_line(call['name'])}: {_line(call['error'])}")
+            else:
+                print(f"  called    {_line(call['name'])}({_line(call['arguments'])})")
         if not turn["error"]:
             print(f"  finished  {_line(turn['finish_reason'])}, {turn['tokens']} tokens")
     return 0
@@ -84,7 +88,10 @@ def _turn(recorded: Any) -> dict[str, Any]:
     return {
         **turn,
         "content": completion.content,
-        "calls": [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls],
+        "calls": [
+            {"name": call.name, "arguments": call.arguments, "error": call.error or None}
+            for call in completion.tool_calls
+        ],
         "finish_reason": completion.finish_reason,
         "tokens": completion.usage.total_tokens,
     }

@@ -99,6 +99,8 @@ class StepPrinter:
         elif isinstance(event, ToolStarted):
             arguments = event.call.arguments
             shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            if event.call.error:  # what stands for arguments that could not be read is not the model's
+                shown = "unreadable"
             self._line("tool", f"{event.call.name}({shown})", "cyan")
         elif isinstance(event, ToolFinished):
             self._line("observed", event.observation.text, "green" if event.observation.ok else "red")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from react_replay import Agent, CassetteBackend, Request, ScriptedBackend
+from react_replay.cassettes.reading import read_cassette
 
 ROOT = Path(__file__).parent.parent.parent
 QUESTION = "台北人口除以纽约人口是多少？保留 4 位小数。"
@@ -231,6 +232,20 @@ def test_show_lists_a_cassettes_turns() -> None:
     assert whole.stdout.count("\nturn ") == 3
     last = json.loads(run("show", CASSETTE, "--last", "1", "--json").stdout)
     assert [turn["number"] for turn in last["turns"]] == [3]
+
+
+def test_arguments_that_could_not_be_read_are_not_shown_as_empty() -> None:
+    """A call whose JSON the model cut is told from one that it made without arguments, by show and by run."""
+    path = str(ROOT / "cassettes" / "local-model" / "000-arguments-cut-streamed.yaml")
+    called = [line for line in run("show", path).stdout.splitlines() if line.startswith("  called")]
+    assert called[0].startswith("  called    lookup_fact: arguments are not valid JSON")
+    assert called[1].startswith("  called    lookup_fact({")
+    turns = json.loads(run("show", path, "--json").stdout)["turns"]
+    assert [bool(call["error"]) for turn in turns for call in turn["calls"]] == [True, False]
+    question = read_cassette(Path(path)).metadata["question"]
+    shown = run("run", str(question), "--cassette", path).stderr
+    assert "lookup_fact(unreadable)" in shown
+    assert "lookup_fact({})" not in shown
 
 
 @pytest.mark.parametrize("command", [(), ("run",), ("demo",), ("show",)])
