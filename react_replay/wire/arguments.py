@@ -6,6 +6,7 @@ One function over text. A call runs only from complete JSON; nothing here ever c
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from react_replay.messages import Flag
@@ -130,7 +131,7 @@ def _explain(text: str) -> Arguments:
         value = _LENIENT.decode(text)
     except json.JSONDecodeError as error:
         # A reader that stopped at the very end met a value that was never finished.
-        cut = error.pos >= len(text) or error.msg.startswith("Unterminated string")
+        cut = _stops_short(text, error)
         cause = "the JSON breaks off" if cut else error.msg
         return _unreadable(
             f"arguments are not valid JSON: {cause} at line {error.lineno} column {error.colno} "
@@ -145,6 +146,17 @@ def _explain(text: str) -> Arguments:
         return _unreadable(f"arguments are not valid JSON: {error}")
     kind = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return _unreadable(f"arguments must be a JSON object, got {kind.get(type(value), 'a number')}")
+
+
+# What is left behind the place of the error where a literal, a number or an escape breaks off.
+_cut_value = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4})\Z")
+
+
+def _stops_short(text: str, error: json.JSONDecodeError) -> bool:
+    if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+        return True
+    rest = text[error.pos : error.pos + 6]
+    return _cut_value.match(rest) is not None
 
 
 def _unreadable(reason: str, *, cut: bool = False) -> Arguments:

@@ -74,8 +74,7 @@ class StreamFold:
         for name in ("reasoning_content", "reasoning", "refusal"):
             if isinstance(delta.get(name), str) and delta[name]:
                 self._extra.setdefault(name, []).append(delta[name])
-        entries = delta.get("tool_calls")
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in _listed(delta.get("tool_calls")):
             if isinstance(entry, Mapping):
                 self._add_call(entry)
         legacy = delta.get("function_call")
@@ -173,6 +172,10 @@ class _OpenCall:
         return {"name": "".join(self._name), "arguments": "".join(self._arguments)}
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _piece(value: Any) -> str:
     """A piece of text; what is no text is kept as JSON, so that nothing is dropped unseen."""
     if value is None or isinstance(value, str):
@@ -200,7 +203,8 @@ def split_completion(completion: Completion, *, size: int = 16) -> Iterator[dict
     raw = completion_dict(completion)
     head = {name: value for name, value in raw.items() if name not in ("object", "choices", "usage")}
     choice = raw["choices"][0]
-    message = choice.get("message") or {}
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
@@ -218,7 +222,7 @@ def split_completion(completion: Completion, *, size: int = 16) -> Iterator[dict
             continue
         for start in range(0, max(len(text), 1), size):
             yield chunk({name: text[start : start + size]})
-    for index, call in enumerate(message.get("tool_calls") or ()):
+    for index, call in enumerate(_listed(message.get("tool_calls"))):
         entry = call if isinstance(call, Mapping) else {"function": {"name": ""}}
         yield chunk({"tool_calls": [{**entry, "index": index}]})
     if message.get("function_call"):

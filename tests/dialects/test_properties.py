@@ -10,90 +10,19 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from react_replay.dialects import Answer, Malformed, Outcome, ToolCalls, dialect, names, parse
-from react_replay.dialects.labelled import LabelledDialect
-from react_replay.messages import Completion, Flag
-from react_replay.wire import dump_arguments
-
-TEXT_DIALECTS = [name for name in names() if name != "native"]
-READERS = [
-    *(dialect(name) for name in names()),
-    LabelledDialect(name="strict", strict=True),
-    LabelledDialect(name="strict brackets", strict=True, input="bracket"),
-]
-FLAGS = {value for name, value in vars(Flag).items() if name.isupper()}
-
-any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates too
-PIECES = [
-    *("Thought:", "Action:", "Action Input:", "Final Answer:", "Observation:", "Observ", "Question:"),
-    *(
-        "思考：",
-        "行动：",
-        "行动输入：",
-        "观察：",
-        "最终答案：",
-        "**Action:**",
-        "1. Action:",
-        "Actıon:",
-        "**Action: ",
-    ),
-    *(
-        "**",
-        "`",
-        "```",
-        "```json",
-        "````",
-        "~~~",
-        "> ",
-        "- ",
-        "[",
-        "]",
-        "(",
-        ")",
-        "（",
-        "）",
-        "【",
-        "】",
-        "［",
-        "］",
-    ),
-    *("search", "finish", "None", "无", "北京", "42", "x", "{", "}", "｛", '{"q": "x"}', "{'q': 'x'}"),
-    *('{"q": 1e999}', "{“q”：“x”}", '"', "'", "“", "”", "\\", ",", ":", "|", "<", ">", "<|", "<｜"),
-    *("<think>", "</think>", "<|channel|>", "<|im_end|>", "<tool_call>", "</tool_call>"),
-    *('{"name": "search", "arguments": {}}', '{"action": "search", "action_input": {}}', '{"answer": 1}'),
-    *("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>"),
-    *("\n", "\n\n", "\r\n", "\r", " ", "\t", "\u3000", "\ud800", "\ufeff", "\u2028"),
-]
-pieces = st.sampled_from(PIECES)
-soup = st.lists(pieces, max_size=30).map("".join)
-replies = st.one_of(any_text, soup, st.lists(st.one_of(pieces, any_text), max_size=12).map("".join))
+from react_replay.dialects import parse
+from tests.properties import parser
+from tests.properties.parser import READERS, TEXT_DIALECTS, line, objects, replies, tool_names
 
 
-def check_fields(outcome: Outcome, reply: str) -> None:
-    """Exactly one of the three, with the fields that go with it and no others."""
-    assert type(outcome) in (ToolCalls, Answer, Malformed)
-    assert bool(outcome.calls) == isinstance(outcome, ToolCalls)
-    assert (outcome.answer is not None) == isinstance(outcome, Answer)
-    assert bool(outcome.reason) == isinstance(outcome, Malformed)
-    assert set(outcome.flags) <= FLAGS
-    assert len(set(outcome.flags)) == len(outcome.flags)
-    for call in outcome.calls:
-        assert call.name
-        assert isinstance(call.arguments, (dict, str))
-        if isinstance(call.arguments, dict):
-            dump_arguments(call.arguments)
-    assert len(outcome.kept) <= len(reply)
-
-
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize("reader", READERS)
 @settings(max_examples=100)
-@given(reply=replies, finish=st.sampled_from(["stop", "length", None]))
-def test_every_reply_has_one_consistent_outcome(reader: Any, reply: str, finish: str | None) -> None:
+@given(reply=replies, finish=parser.finishes, tools=st.booleans())
+def test_every_reply_has_one_consistent_outcome(
+    reader: str, reply: str, finish: str | None, tools: bool
+) -> None:
     """Parsing never raises; each outcome is a call, an answer or a refusal, with fitting fields."""
-    completion = Completion(content=reply, finish_reason=finish)
-    outcome = reader.parse(completion)
-    check_fields(outcome, reply)
-    assert outcome == reader.parse(completion)
+    parser.one_consistent_outcome({"dialect": reader, "reply": reply, "finish": finish, "tools": tools})
 
 
 @pytest.mark.parametrize("name", TEXT_DIALECTS)
@@ -101,10 +30,7 @@ def test_every_reply_has_one_consistent_outcome(reader: Any, reply: str, finish:
 @given(reply=replies)
 def test_what_is_kept_reads_the_same(name: str, reply: str) -> None:
     """A run resumed from the history sees the calls or the answer that it saw in the reply."""
-    outcome = parse(name, reply)
-    again = parse(name, outcome.kept)
-    assert again.calls == outcome.calls
-    assert again.answer == outcome.answer
+    parser.kept_reads_the_same({"dialect": name, "reply": reply})
 
 
 @pytest.mark.parametrize("name", TEXT_DIALECTS)
@@ -112,26 +38,24 @@ def test_what_is_kept_reads_the_same(name: str, reply: str) -> None:
 @given(reply=replies)
 def test_no_call_has_half_a_payload_and_no_invented_observation(name: str, reply: str) -> None:
     """No free text of a call holds an observation's line, and no history does behind its action."""
-    outcome = parse(name, reply)
-    for call in outcome.calls:
-        if isinstance(call.arguments, str) and "```" not in reply and "~~~" not in reply:
-            assert not re.search(r"^Observation:", call.arguments, re.M)
+    parser.no_invented_observation({"dialect": name, "reply": reply})
+
+
+@settings(max_examples=200)
+@given(written=parser.written)
+def test_what_the_prompts_ask_for_is_read_as_written(written: dict[str, Any]) -> None:
+    """Thought, name and payload, or the answer, of a well-formed reply are what was meant."""
+    parser.reads_what_was_written(written)
+
+
+@settings(max_examples=20)
+@given(shape=parser.shapes)
+def test_any_repetition_is_read_in_linear_time(shape: dict[str, str]) -> None:
+    """64,000 characters of any pieces, repeated, are read at once."""
+    parser.time_grows_with_the_length(shape)
 
 
 # The seeds' own patterns, on replies that are as well formed as their prompts ask for.
-
-line = st.text(
-    st.sampled_from("abcdefghij 北京天气如何 0123456789 +-*/.?!，。"), min_size=1, max_size=30
-).filter(lambda text: text.strip() == text and not text.startswith(("*", "-", "+", "#", ">", "`", "~")))
-tool_names = st.from_regex(r"\A[a-z][a-z0-9_]{0,15}\Z").filter(
-    lambda name: not re.match(r"(?:none|null|na|finish|no)\b", name)
-)
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-objects = st.dictionaries(st.text(), json_values, max_size=4)
 
 
 @settings(max_examples=100)

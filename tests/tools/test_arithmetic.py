@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 from react_replay.errors import CalculatorError
 from react_replay.tools.arithmetic import evaluate
-
-_PRINTED = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?\Z")
-_WATCHDOG = 0.2
-"""Seconds: ten times the bound of 20 ms, so that a busy machine does not fail a test."""
-
-
-def _outcome(text: str) -> str:
-    """The result, or the one word `refused`."""
-    try:
-        return evaluate(text)
-    except CalculatorError:
-        return "refused"
+from tests.properties import calculator
+from tests.properties.calculator import WATCHDOG, expressions, outcome
 
 
 def _refusal(text: str) -> str:
@@ -126,14 +110,12 @@ def test_functions(text: str, expected: str) -> None:
     assert evaluate(text) == expected
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp", "ln", "log10", "log2", "sqrt"])
-@given(value=st.floats(0.001, 700, allow_nan=False))
+@pytest.mark.parametrize("name", calculator.FUNCTIONS)
+@given(value=calculator.arguments)
 @settings(deadline=None, max_examples=40)
 def test_functions_agree_with_math(name: str, value: float) -> None:
     """A function of a decimal number agrees with the C library's to nine digits."""
-    reference = (math.log if name == "ln" else getattr(math, name))(value)
-    got = float(evaluate(f"{name}({value!r})"))
-    assert math.isclose(got, reference, rel_tol=1e-9, abs_tol=1e-12)
+    calculator.agrees_with_math([name, value])
 
 
 @pytest.mark.parametrize(
@@ -289,159 +271,60 @@ def test_call_history_leaves_no_trace() -> None:
     """An expression's outcome is the same after any other expression: there is no state."""
     _refusal("x=1+1")
     _refusal("3*x")
-    outcomes = [_outcome(text) for text in ("1/3", "9**9**9", "1/3")]
+    outcomes = [outcome(text) for text in ("1/3", "9**9**9", "1/3")]
     assert outcomes == ["0.333333333333", "refused", "0.333333333333"]
 
 
 # --- Laws, by generated trees --------------------------------------------------------------------
 
-_OPERATORS: dict[str, tuple[int, Callable[[Fraction, Fraction], Fraction]]] = {
-    "+": (1, operator.add),
-    "-": (1, operator.sub),
-    "*": (2, operator.mul),
-    "/": (2, operator.truediv),
-    "//": (2, lambda left, right: Fraction(left // right)),
-    "%": (2, operator.mod),
-    "^": (4, lambda left, right: Fraction(left ** int(right))),
-}
 
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """An expression as tokens, with its value and how tightly its outermost operator binds."""
-
-    tokens: tuple[str, ...]
-    value: Fraction
-    binds: int
-
-    def at_least(self, binds: int) -> tuple[str, ...]:
-        return self.tokens if self.binds >= binds else ("(", *self.tokens, ")")
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.tokens)
-
-
-def _number(value: Fraction, text: str) -> _Tree:
-    return _Tree((text,), value, 9)
-
-
-_INTEGERS = st.integers(0, 10**9).map(lambda value: _number(Fraction(value), str(value)))
-_DECIMALS = st.builds(
-    lambda digits, places: _number(Fraction(digits, 10**places), _decimal_text(digits, places)),
-    st.integers(0, 10**6),
-    st.integers(1, 6),
-)
-
-
-def _decimal_text(digits: int, places: int) -> str:
-    text = str(digits).zfill(places + 1)
-    return f"{text[:-places]}.{text[-places:]}"
-
-
-def _binary(sign: str, left: _Tree, right: _Tree) -> _Tree:
-    binds, apply = _OPERATORS[sign]
-    if sign in ("/", "//", "%"):
-        assume(right.value != 0)
-    # A power's base needs brackets where it is a power, the right operand of all others where equal.
-    tokens = (*left.at_least(binds + (sign == "^")), sign, *right.at_least(binds + 1))
-    value = apply(left.value, right.value)
-    assume(max(abs(value.numerator), value.denominator).bit_length() < 1500)
-    return _Tree(tokens, value, binds)
-
-
-def _power(base: _Tree, exponent: int) -> _Tree:
-    assume(base.value != 0 or exponent >= 0)
-    assume(max(abs(base.value.numerator), base.value.denominator).bit_length() * abs(exponent) < 1500)
-    text = ("-", str(-exponent)) if exponent < 0 else (str(exponent),)
-    value = Fraction(base.value**exponent)
-    return _Tree((*base.at_least(5), "^", *text), value, 4)
-
-
-def _negated(tree: _Tree) -> _Tree:
-    return _Tree(("-", *tree.at_least(3)), -tree.value, 3)
-
-
-_TREES = st.recursive(
-    _INTEGERS | _DECIMALS,
-    lambda inner: st.one_of(
-        st.builds(_binary, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner, inner),
-        st.builds(_power, inner, st.integers(-6, 6)),
-        st.builds(_negated, inner),
-    ),
-    max_leaves=10,
-)
-
-
-def _close(printed: str, value: Fraction) -> bool:
-    return abs(Fraction(printed) - value) <= abs(value) * Fraction(6, 10**12)
-
-
-@given(tree=_TREES)
+@given(tree=expressions)
 @settings(deadline=None, max_examples=400)
-def test_trees_equal_their_fractions(tree: _Tree) -> None:
+def test_trees_equal_their_fractions(tree: dict[str, str]) -> None:
     """An expression prints the value that the same tree has in Fractions, to twelve digits."""
-    printed = evaluate(tree.text)
-    assert _PRINTED.match(printed)
-    assert _close(printed, tree.value)
+    calculator.equals_its_fraction(tree)
 
 
-@given(tree=_TREES)
+@given(tree=expressions)
 @settings(deadline=None, max_examples=200)
-def test_differences_of_equal_trees_are_exactly_zero(tree: _Tree) -> None:
+def test_differences_of_equal_trees_are_exactly_zero(tree: dict[str, str]) -> None:
     """Nothing is rounded before printing: a value minus the same fraction is 0."""
-    # A number is read up to 400 digits, and this one is written out.
-    assume(max(abs(tree.value.numerator), tree.value.denominator) < 10**400)
-    exact = f"({tree.value.numerator}) / {tree.value.denominator}"
-    assert evaluate(f"( {tree.text} ) - ( {exact} )") == "0"
+    calculator.differs_from_its_fraction_by_zero(tree)
 
 
-@given(tree=_TREES, seed=st.randoms(use_true_random=False))
+@given(tree=expressions)
 @settings(deadline=None, max_examples=200)
-def test_the_look_of_an_expression_changes_nothing(tree: _Tree, seed: object) -> None:
-    """Spaces, redundant brackets, fullwidth forms, wrappers, `**` and `=` do not change a value."""
-    expected = evaluate(tree.text)
-    fullwidth = str.maketrans("0123456789+-*/().%", "０１２３４５６７８９＋－＊／（）．％")
-    assert evaluate(tree.text.replace(" ", "  \t")) == expected
-    assert evaluate(tree.text.translate(fullwidth)) == expected
-    assert evaluate(f"(({tree.text}))") == expected
-    assert evaluate(f"`{tree.text} =`") == expected
-    assert evaluate(tree.text.replace("^", "**")) == expected
-    assert evaluate(f"```\n{tree.text}\n```") == expected
-    assert evaluate(f"- - ({tree.text})") == expected
+def test_the_look_of_an_expression_changes_nothing(tree: dict[str, str]) -> None:
+    """Spaces, brackets, fullwidth forms, wrappers, thousands separators, `**` and `=` change no value."""
+    calculator.look_changes_nothing(tree)
 
 
-@given(tree=_TREES)
+@given(tree=expressions)
 @settings(deadline=None, max_examples=100)
-def test_spaces_are_needed_nowhere(tree: _Tree) -> None:
+def test_spaces_are_needed_nowhere(tree: dict[str, str]) -> None:
     """An expression without any space is the same one, but for the `%` that spaces make a remainder."""
-    assume("%" not in tree.tokens)
-    assert evaluate("".join(tree.tokens)) == evaluate(tree.text)
+    calculator.needs_no_spaces(tree)
 
 
-@given(value=st.integers(0, 10**30), other=st.integers(0, 10**9))
+@given(numbers=calculator.numbers)
 @settings(deadline=None, max_examples=100)
-def test_thousands_separators_change_nothing(value: int, other: int) -> None:
+def test_thousands_separators_change_nothing(numbers: dict[str, int]) -> None:
     """1,234,567 and 1_234_567 are 1234567."""
-    assert evaluate(f"{value:,}-{other:,}") == str(value - other)
-    assert evaluate(f"{value:_}*1") == str(value)
+    calculator.separators_change_nothing(numbers)
 
 
-@given(value=st.fractions(min_value=-(10**12), max_value=10**12, max_denominator=10**6))
+@given(value=calculator.fractions)
 @settings(deadline=None, max_examples=150)
-def test_what_is_printed_reads_back(value: Fraction) -> None:
+def test_what_is_printed_reads_back(value: str) -> None:
     """Evaluating a printed value prints it again; an exactly printed one has lost nothing."""
-    printed = evaluate(f"({value.numerator})/{value.denominator}")
-    assert evaluate(printed) == printed
-    if 10**6 % value.denominator == 0:
-        assert Fraction(printed) == value
+    calculator.printed_reads_back(value)
 
 
-@given(tree=_TREES)
+@given(tree=expressions)
 @settings(deadline=None, max_examples=100)
-def test_percent_of_any_value_is_its_hundredth(tree: _Tree) -> None:
+def test_percent_of_any_value_is_its_hundredth(tree: dict[str, str]) -> None:
     """`(x)%` and `(x)/100` are the same value."""
-    assert evaluate(f"({tree.text})%") == evaluate(f"({tree.text})/100")
+    calculator.percent_is_a_hundredth(tree)
 
 
 # --- Limits, by attack ---------------------------------------------------------------------------
@@ -487,8 +370,8 @@ def test_no_input_takes_long(text: str) -> None:
     """Any 2,000 characters are answered or refused at once."""
     assert len(text) <= 2000
     start = time.perf_counter()
-    _outcome(text)
-    assert time.perf_counter() - start < _WATCHDOG
+    outcome(text)
+    assert time.perf_counter() - start < WATCHDOG
 
 
 @pytest.mark.parametrize("text", ["1+" * 10**6 + "1", "(" * 10**6, " " * 10**6 + "1", "9" * 10**6])
@@ -508,41 +391,25 @@ def test_limits_leave_room_for_honest_use() -> None:
     assert evaluate("0.5 ** 10000") == "5.01237274921e-3011"
 
 
-@given(depth=st.integers(1, 130), size=st.integers(1, 9000))
+@given(sizes=calculator.sizes)
 @settings(deadline=None, max_examples=60)
-def test_limits_are_monotone(depth: int, size: int) -> None:
+def test_limits_are_monotone(sizes: dict[str, int]) -> None:
     """What is accepted stays accepted with one bracket fewer, or with a smaller power."""
-    nested, shallower = ("(" * d + "1" + ")" * d for d in (depth, depth - 1))
-    assert _outcome(nested) == "refused" or _outcome(shallower) == "1"
-    assert _outcome(f"2^{size}") == "refused" or _outcome(f"2^{size - 1}") != "refused"
-    assert _outcome(f"0*{size}!") == "refused" or _outcome(f"0*{size - 1}!") == "0"
+    calculator.limits_are_monotone(sizes)
 
 
-_PIECES = st.sampled_from(
-    [
-        *"0123456789.+-*/^%()!,=ex",
-        *("**", "//", "pi", "sqrt(", "max(", "ln(", "round(", "1e", "1e-400", "万", "½", "²", "√"),
-        *("\\frac{", "}", "```", "$", "'", "#", "\n", " of ", "９", "（", "\udc80", "\x00"),
-    ]
-)
-
-
-@given(text=st.text(max_size=80) | st.lists(_PIECES, max_size=40).map("".join))
+@given(text=calculator.texts)
 @settings(deadline=None, max_examples=600)
 def test_any_text_gives_a_number_or_a_refusal(text: str) -> None:
     """Whatever the text, there is a printed number or a `CalculatorError` of one printable line."""
-    try:
-        assert _PRINTED.match(evaluate(text))
-    except CalculatorError as refusal:
-        assert len(str(refusal)) <= 200
-        assert str(refusal).isprintable()
+    calculator.number_or_refusal(text)
 
 
-@given(text=st.text(st.characters(categories=["Cs", "Cc", "Cf", "Co"]), min_size=1, max_size=50))
+@given(text=calculator.unprintable)
 @settings(deadline=None, max_examples=100)
 def test_unprintable_text_is_escaped(text: str) -> None:
     """Surrogates, control and bidirectional characters do not reach the message."""
-    assert _refusal(f"1+{text}x").isprintable()
+    calculator.printable_refusal(text)
 
 
 def _run_in_thread(stack: int, action: Callable[[], None]) -> None:
@@ -558,8 +425,8 @@ def _run_in_thread(stack: int, action: Callable[[], None]) -> None:
 def test_a_small_stack_is_enough() -> None:
     """Deep and hostile expressions are answered in a thread with a stack of 256 KB."""
     outcomes: list[str] = []
-    _run_in_thread(256 * 1024, lambda: outcomes.extend(map(_outcome, _HOSTILE)))
-    assert outcomes == [_outcome(text) for text in _HOSTILE]
+    _run_in_thread(256 * 1024, lambda: outcomes.extend(map(outcome, _HOSTILE)))
+    assert outcomes == [outcome(text) for text in _HOSTILE]
 
 
 def test_a_small_stack_is_enough_for_the_first_use() -> None:
@@ -576,10 +443,10 @@ def test_a_small_stack_is_enough_for_the_first_use() -> None:
 
 def test_the_recursion_limit_may_be_near() -> None:
     """Sixty frames below the recursion limit every expression still has its usual outcome."""
-    expected = [_outcome(text) for text in _HOSTILE]
+    expected = [outcome(text) for text in _HOSTILE]
 
     def descend(frames: int) -> list[str]:
-        return [_outcome(text) for text in _HOSTILE] if frames == 0 else descend(frames - 1)
+        return [outcome(text) for text in _HOSTILE] if frames == 0 else descend(frames - 1)
 
     depth = 0
     frame = sys._getframe()

@@ -19,6 +19,7 @@ from react_replay.wire import (
     read_usage,
     split_completion,
 )
+from tests.properties import stream
 
 
 def body(finish: Any = "stop", **message: Any) -> dict[str, Any]:
@@ -118,38 +119,27 @@ def test_odd_usage_counts_as_nothing(raw: Any) -> None:
     assert min(usage.to_dict().values()) >= 0
 
 
-@given(JSON | st.text(max_size=40))
+@given(stream.any_arguments)
 def test_reading_arguments_never_raises(raw: Any) -> None:
     """Any value is an object or an error, and its history text is always a JSON object."""
-    read = read_arguments(raw)
-    assert isinstance(json.loads(read.text), dict)
-    read.text.encode()
-    if read.error:
-        assert read.value == {}
+    stream.any_arguments_are_an_object_or_an_error(raw)
 
 
-@given(st.dictionaries(st.text(max_size=5), JSON, max_size=3))
-def test_a_json_object_is_read_as_it_is(value: dict[str, Any]) -> None:
-    """A strict JSON object is its own reading, without a flag and without an error."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except ValueError:
-        return
-    read = read_arguments(text)
-    assert (read.value, read.flags, read.error) == (value, (), "")
+@given(stream.argument_objects)
+def test_a_json_object_is_read_as_it_is_and_never_completed(given: dict[str, Any]) -> None:
+    """A strict JSON object is its own reading, without a flag; a prefix of it is an error."""
+    stream.whole_arguments_are_read_and_cut_ones_refused(given)
 
 
-@given(
-    st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=5) | st.integers(), min_size=1),
-    st.data(),
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": nul', '{"a": t', '{"a": -', '{"a": 1.', '{"a": 1e', '{"a": "\\u4', '{"a": "\\u4e2d', '{"a": "\\'],
 )
-def test_a_cut_object_is_never_completed(value: dict[str, Any], data: st.DataObject) -> None:
-    """Every proper prefix of an object is an error that says it was cut, and no value."""
-    text = json.dumps(value)
-    cut = text[: data.draw(st.integers(1, len(text) - 1))]
-    read = read_arguments(cut)
-    assert read.error
-    assert read.value == {}
+def test_a_cut_inside_a_value_is_called_a_cut(text: str) -> None:
+    """Arguments that break off in a literal, a number or an escape are cut, not just wrong."""
+    read = read_arguments(text)
+    assert read.cut
+    assert "breaks off" in read.error
 
 
 @pytest.mark.parametrize(
@@ -209,19 +199,6 @@ def test_a_completion_survives_its_dict() -> None:
     read = read_completion(completion_dict(whole))
     for name in ("content", "reasoning", "tool_calls", "finish_reason", "usage"):
         assert getattr(read, name) == getattr(whole, name)
-
-
-@given(JSON, JSON, JSON, JSON)
-def test_reading_a_completion_raises_nothing_but_a_fault(
-    content: Any, calls: Any, function: Any, usage: Any
-) -> None:
-    """Any JSON in any place is a completion or a `BackendError`."""
-    entries = calls if isinstance(calls, list) else [{"id": calls, "function": function}]
-    raw = body(function, content=content, tool_calls=entries, refusal=usage, reasoning=content)
-    done = read_completion({**raw, "usage": usage, "id": content, "model": calls})
-    assert done.finish_reason
-    for call in done.tool_calls:
-        assert isinstance(call.arguments, dict)
 
 
 @pytest.mark.parametrize(
@@ -293,3 +270,9 @@ def test_thinking_parts_of_a_content_list_are_reasoning(streamed: bool) -> None:
     assert (completion.content, completion.reasoning) == ("42", "hmm")
     again = fold(split_completion(completion))
     assert (again.content, again.reasoning) == ("42", "hmm")
+
+
+@given(stream.any_bodies)
+def test_reading_a_completion_raises_nothing_but_a_fault(raw: Any) -> None:
+    """Any JSON in any place is a consistent completion or a `BackendError`, whole or in chunks."""
+    stream.any_body_is_read_or_refused(raw)

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from react_replay import BackendError, Completion, ToolCall
+from react_replay import BackendError
 from react_replay.messages import Flag
-from react_replay.wire import (
-    EventDecoder,
-    StreamFold,
-    completion_dict,
-    decode_events,
-    encode_event,
-    fold,
-    read_completion,
-    split_completion,
-)
-
-
-def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
-
-def piece(index: Any = None, identity: Any = None, **function: Any) -> dict[str, Any]:
-    entry: dict[str, Any] = {"function": function}
-    if index is not None:
-        entry["index"] = index
-    if identity is not None:
-        entry["id"] = identity
-    return chunk(tool_calls=[entry])
+from react_replay.wire import StreamFold, decode_events, encode_event, fold
+from tests.properties import stream
+from tests.properties.stream import chunk, decoded, piece
 
 
 def calls(*chunks: dict[str, Any]) -> list[tuple[str, str, Any]]:
@@ -41,64 +19,45 @@ def calls(*chunks: dict[str, Any]) -> list[tuple[str, str, Any]]:
     return [(call.id, call.name, call.error or call.arguments) for call in done.tool_calls]
 
 
-def decoded(body: bytes, cuts: list[int]) -> list[str]:
-    decoder = EventDecoder()
-    edges = [0, *sorted({cut % (len(body) + 1) for cut in cuts}), len(body)]
-    found: list[str] = []
-    for start, end in zip(edges, edges[1:], strict=False):  # noqa: RUF007
-        found += decoder.feed(body[start:end])
-    return [*found, *decoder.feed(b"", final=True)]
-
-
-DELTAS = st.one_of(
-    st.text(max_size=8).map(lambda text: chunk(content=text)),
-    st.builds(lambda index, text: piece(index, arguments=text), st.integers(0, 1), st.text(max_size=6)),
-    st.just(piece(0, "a", name="ping", arguments="")),
-    st.just(chunk("stop")),
-)
-
-
-@given(
-    st.lists(DELTAS, max_size=6),
-    st.sampled_from([b"\n", b"\r\n", b"\r"]),
-    st.lists(st.integers(0, 4000), max_size=12),
-)
-def test_a_stream_folds_the_same_however_its_bytes_were_cut(
-    deltas: list[dict[str, Any]], ending: bytes, cuts: list[int]
-) -> None:
+@given(stream.cut_streams)
+def test_a_stream_folds_the_same_however_its_bytes_were_cut(given: dict[str, Any]) -> None:
     """Cut inside a UTF-8 character or a CRLF, with LF, CRLF or CR: the fold is that of the whole."""
-    body = b"".join(
-        b"data: " + json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace") + ending * 2
-        for delta in deltas
-    )
-    body += b"data: [DONE]" + ending * 2
-    assert decoded(body, cuts) == decoded(body, [])
-    edges = [0, *sorted({cut % (len(body) + 1) for cut in cuts}), len(body)]
-    cut = [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]  # noqa: RUF007
-    assert fold(decode_events(cut)) == fold(decode_events([body]))
+    stream.folds_the_same_however_it_was_cut(given)
 
 
-@given(st.binary(max_size=80), st.lists(st.integers(0, 200), max_size=8))
-def test_any_bytes_decode_the_same_however_they_were_cut(body: bytes, cuts: list[int]) -> None:
+@given(stream.byte_bodies)
+def test_any_bytes_decode_the_same_however_they_were_cut(given: dict[str, Any]) -> None:
     """The decoder's events do not depend on the cutting, for bytes of any kind."""
-    assert decoded(body, cuts) == decoded(body, [])
+    stream.decodes_the_same_however_it_was_cut(given)
+
+
+@given(stream.streamed_calls)
+def test_calls_survive_every_way_of_streaming(given: dict[str, Any]) -> None:
+    """However a server streams its calls, each is read as it was meant: id, name and arguments."""
+    stream.calls_survive_every_way_of_streaming(given)
+
+
+@given(stream.any_chunks)
+def test_chunks_of_any_shape_fold_or_are_refused(given: list[dict[str, Any]]) -> None:
+    """Whatever JSON the chunks are, they fold to a consistent completion or raise `BackendError`."""
+    stream.any_chunks_fold_or_are_refused(given)
 
 
 def test_one_byte_at_a_time_is_enough() -> None:
     """A multi-byte character and a CRLF that arrive byte by byte are read whole."""
     body = 'data: {"a": "北京🌤"}\r\n\r\ndata: x\r\ndata: y\r\n\r\n'.encode()
-    assert decoded(body, list(range(len(body)))) == ['{"a": "北京🌤"}', "x\ny"]
+    assert decoded([body[n : n + 1] for n in range(len(body))]) == ['{"a": "北京🌤"}', "x\ny"]
 
 
 def test_comments_and_other_fields_are_skipped() -> None:
     """Keep-alive comments, `event:` and `id:` lines are no data."""
     body = b": keep-alive\n\nevent: message\nid: 7\nretry: 3\ndata: x\n\n"
-    assert decoded(body, []) == ["x"]
+    assert decoded([body]) == ["x"]
 
 
 def test_a_last_event_without_a_blank_line_is_read() -> None:
     """A server that closes after the last line loses nothing."""
-    assert decoded(b"data: x", []) == ["x"]
+    assert decoded([b"data: x"]) == ["x"]
 
 
 def test_nothing_after_done_is_read() -> None:
@@ -226,33 +185,12 @@ def test_odd_chunks_are_skipped(odd: dict[str, Any]) -> None:
     assert folding.result().content == "x"
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-
-
-@given(
-    st.builds(
-        Completion,
-        content=st.none() | TEXT,
-        reasoning=TEXT,
-        refusal=TEXT,
-        tool_calls=st.lists(
-            st.builds(
-                ToolCall,
-                name=st.sampled_from(["f", "g"]),
-                id=st.sampled_from(["a", "b", "c", ""]),
-                arguments=st.dictionaries(TEXT, st.integers() | TEXT, max_size=2),
-            ),
-            max_size=3,
-            unique_by=lambda call: call.id,
-        ).map(tuple),
-        finish_reason=st.sampled_from(["stop", "tool_calls", "length"]),
-    ),
-    st.integers(1, 50),
-)
-def test_splitting_and_folding_is_the_identity(whole: Completion, size: int) -> None:
+@given(stream.split_bodies)
+def test_splitting_and_folding_is_the_identity(given: dict[str, Any]) -> None:
     """A completion cut into chunks of any size folds back to what it was."""
-    plain = read_completion(completion_dict(whole))
-    folded = fold(split_completion(plain, size=size))
-    names = ("content", "tool_calls", "finish_reason", "usage", "reasoning", "refusal", "flags")
-    for name in names:
-        assert getattr(folded, name) == getattr(plain, name), name
+    stream.splitting_and_folding_is_the_identity(given)
+
+
+def test_a_line_feed_after_a_cut_crlf_is_a_line_of_its_own() -> None:
+    """CR, LF and another LF, each in a piece of its own, end a line and then the event."""
+    assert decoded([b"data: x\r", b"\n", b"\n", b"data: y"]) == ["x", "y"]
