@@ -272,7 +272,10 @@ def test_a_good_id_is_kept_byte_for_byte() -> None:
         "[" * 5000,
         '{"city": "a\nb"}',
     ],
-    ids=lambda arguments: repr(arguments)[:20],
+    ids=[
+        *("empty", "null", "None", "an object", "encoded twice", "a brace too many", "an array", "a number"),
+        *("broken", "NaN", "a lone surrogate", "deep", "a line break"),
+    ],
 )
 def test_arguments_in_the_history_are_json_object_strings(arguments: Any) -> None:
     """Whatever the model wrote, what is sent back is the text of a JSON object, and can be encoded."""
