@@ -223,3 +223,17 @@ def test_only_an_observation_that_is_too_long_is_cut_and_flagged() -> None:
         first.text,
         "pong",
     ]
+
+
+def test_a_budget_that_is_just_used_up_ends_the_run() -> None:
+    """As many tokens as allowed are spent: there is no further call."""
+    used = turn(call("ping")) | {"usage": {"prompt_tokens": 6, "completion_tokens": 4, "total_tokens": 10}}
+    assert run(used, "done", limits=Limits(max_tokens=10)).stop_reason == StopReason.BUDGET
+    assert run(used, "done", limits=Limits(max_tokens=11)).answer == "done"
+
+
+def test_every_step_has_its_number_and_its_thought() -> None:
+    """Steps count from zero, with calls or without, and keep what the model thought."""
+    said = ["Thought: first\nAction: ping[]", "Thought: last\nFinal Answer: done"]
+    steps = run(*said, dialect="bracket").steps
+    assert [(step.index, step.thought) for step in steps] == [(0, "first"), (1, "last")]
