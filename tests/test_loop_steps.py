@@ -229,7 +229,8 @@ def test_a_budget_that_is_just_used_up_ends_the_run() -> None:
     """As many tokens as allowed are spent: there is no further call."""
     used = turn(call("ping")) | {"usage": {"prompt_tokens": 6, "completion_tokens": 4, "total_tokens": 10}}
     assert run(used, "done", limits=Limits(max_tokens=10)).stop_reason == StopReason.BUDGET
-    assert run(used, "done", limits=Limits(max_tokens=11)).answer == "done"
+    result = run(used, "done", limits=Limits(max_tokens=11))
+    assert (result.answer, result.usage.total_tokens) == ("done", 10)
 
 
 def test_every_step_has_its_number_and_its_thought() -> None:
