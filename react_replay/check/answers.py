@@ -103,6 +103,11 @@ def read_answer(recorded: Recorded) -> Answer:
     return Answer(choices=tuple(listed), usage=parsed.get("usage"), error=error, faults=tuple(found))
 
 
+_NO_EVENTS = (
+    "the stream holds no choice: it broke off before the first; record it again, unless that is what it is for"
+)
+
+
 def _read_stream(recorded: Recorded) -> Answer:
     folds: dict[Any, StreamFold] = {}
     opened: dict[Any, int] = {}
@@ -132,7 +137,7 @@ def _read_stream(recorded: Recorded) -> Answer:
     except BackendError as error:
         faults.append(fault("stream-unreadable", f"{str(error)[:200]}; the answer is read up to that event"))
     if not folds and not faults:
-        faults.append(fault("answer-without-choices", "the stream has no choices; record it again"))
+        faults.append(fault("answer-without-choices", _NO_EVENTS))
     return Answer(
         choices=tuple(folds[index].to_dict()["choices"][0] for index in sorted(folds)),
         usage=usage,

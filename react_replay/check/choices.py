@@ -72,7 +72,8 @@ def _check_choice(choice: Mapping[str, Any], offered: frozenset[str]) -> Iterato
             "only what is complete JSON, or raise max_tokens",
         )
     yield from _check_calls(calls, offered)
-    if isinstance(legacy, Mapping):
+    said = [function.get("arguments") for _, function in calls]
+    if isinstance(legacy, Mapping) and legacy.get("arguments") not in said:  # else the same call once more
         yield from _check_call("the function_call", legacy, offered)
     text = text_of(message.get("content"))
     if called:

@@ -183,6 +183,14 @@ def test_a_history_is_held_against_the_answers_before_it(sent: Any, expected: An
     assert found(FIRST, turn(2, sent)) == expected
 
 
+def test_arguments_that_nobody_can_read_go_back_as_an_empty_object() -> None:
+    """Where the answer's arguments are no JSON object, `{}` in the history is what they mean."""
+    broken = turn(body=called(call("a", '{"q":')))
+    assert found(broken, turn(2, history(call("a", "{}")))) == [(0, None, "answer-arguments-not-json")]
+    guessed = found(broken, turn(2, history(call("a", '{"q":1}'))))
+    assert (1, 1, "changed-arguments") in guessed
+
+
 def test_what_is_sent_again_is_found_again_where_it_is_sent() -> None:
     """Each later request that carries the fault has it, at the same message."""
     sent = history(call("a", '{"q":1}'))
