@@ -104,7 +104,8 @@ def read_answer(recorded: Recorded) -> Answer:
 
 
 _NO_EVENTS = (
-    "the stream holds no choice: it broke off before the first; record it again, unless that is what it is for"
+    "the stream holds no choice: it broke off before the first; "
+    "record it again, unless that is what it is for"
 )
 
 

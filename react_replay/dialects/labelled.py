@@ -105,6 +105,8 @@ class LabelledDialect(Dialect):
             text, kept = cleaned.before, cleaned.kept
         outcome = _Reading(self, text, tools, cut).outcome()
         flags = tuple(dict.fromkeys((*cleaned.flags, *outcome.flags)))
+        if not outcome.kept:  # nothing but tokens: an empty turn is refused by some servers
+            outcome = replace(outcome, kept=reply.strip())
         if cleaned.broken and isinstance(outcome, Malformed):
             kept = _Reading(self, reply, tools, cut).malformed(BROKEN_CALL).kept
             return replace(outcome, flags=flags, reason=BROKEN_CALL, kept=kept)

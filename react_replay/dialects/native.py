@@ -77,7 +77,7 @@ class NativeDialect(Dialect):
             return None
         if not cleaned.text.strip():
             reason = "the reply holds only special tokens of the chat template"
-            return Malformed(reason=reason, flags=flags)
+            return Malformed(reason=reason, flags=flags, kept=text)
         return Answer(answer=cleaned.text, thought=thought, flags=flags, kept=cleaned.text)
 
     def assistant(self, completion: Completion, outcome: Outcome) -> Message:
@@ -91,7 +91,7 @@ class NativeDialect(Dialect):
                 {
                     "id": call.id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": call.written or _spelled(call)},
+                    "function": {"name": call.name or "unnamed", "arguments": call.written or _spelled(call)},
                 }
                 for call in outcome.calls
             ]

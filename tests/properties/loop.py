@@ -194,7 +194,7 @@ def dumped(result: RunResult) -> str:
 
 
 # What the model said is kept as it said it: without text, without a name, or with an observation of its own.
-_THE_MODELS_OWN = frozenset({"empty-assistant-message", "missing-call-name", "invented-observation"})
+_THE_MODELS_OWN = frozenset({"empty-assistant-message", "invented-observation"})
 
 
 def check_invariants(messages: Sequence[dict[str, Any]]) -> None:
