@@ -40,7 +40,8 @@ _CHAT = re.compile(r"/chat/completions/?\Z")
 class Recorded:
     """One recorded exchange. `request` is None where it is no chat request with a JSON body.
 
-    `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived. `unread`
+    `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived, and
+    `headers` are the answer's, names in lower case. `unread`
     says why a request to a chat endpoint has none; it is empty for other traffic. `asked` is equal for
     requests of the same bytes, in one process.
     """
@@ -54,6 +55,7 @@ class Recorded:
     method: str = "POST"
     unread: str = ""
     asked: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def chat(self) -> bool:
@@ -205,6 +207,7 @@ def _recorded(number: int, exchange: Exchange) -> Recorded:
         status=exchange.status,
         chunks=chunks,
         streamed="event-stream" in kind or _is_stream(chunks[0] if chunks else b""),
+        headers=exchange.response_headers,
     )
 
 
