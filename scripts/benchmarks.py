@@ -1,7 +1,8 @@
 """What `scripts/bench` measures: CPU time of the same work, side by side in one run, A B A B.
 
 `loop`: a step of the loop beside a bare loop. `parser`, `calculator`: beside the peers that are at hand,
-each in a venv and a process of its own; `--peers` installs those that are not.
+each in a venv and a process of its own; `--peers` installs those that are not. `replay`: a replayed request
+and a cassette's load beside the SDK's floor, vcrpy and cassetter.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scripts.benches import calculator, loop, parser
+from scripts.benches import calculator, loop, parser, replay
 
-SIZES = {"loop": "10,100,1000", "parser": "1000,2000,4000,8000,16000,32000,64000", "calculator": ""}
+SIZES = {
+    "loop": "10,100,1000",
+    "parser": "1000,2000,4000,8000,16000,32000,64000",
+    "calculator": "",
+    "replay": "10,100,1000",
+}
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     options.add_argument("what", choices=list(SIZES), nargs="?", default="loop")
-    options.add_argument("--sizes", help="loop: steps a run; parser: characters of the hostile shapes")
+    options.add_argument(
+        "--sizes", help="steps a run; characters of the hostile shapes; exchanges of a cassette"
+    )
     options.add_argument("--rounds", type=int, default=9, help="rounds of A B (default: %(default)s)")
     options.add_argument(
         "--peers", action="store_true", help="install the peers into venvs of the user's cache"
@@ -42,6 +50,9 @@ def main() -> None:
     elif given.what == "parser":
         figures = parser.run(sizes, given.rounds, peers=given.peers)
         parser.show(figures)
+    elif given.what == "replay":
+        figures = replay.run(sizes, given.rounds, peers=given.peers)
+        replay.show(figures)
     else:
         figures = calculator.run(given.rounds, peers=given.peers)
         calculator.show(figures)

@@ -51,6 +51,20 @@ def test_the_calculator_bench_needs_no_peer(tmp_path: Path) -> None:
     assert "grown_kib" in measured["memory"]
 
 
+def test_the_replay_bench_needs_no_peer(tmp_path: Path) -> None:
+    """`bench replay` measures every way on the same files, and says of a missing peer why."""
+    said, figures = bench(tmp_path, "replay", "--sizes", "2,3")
+    measured = figures["replay"]
+    ways = ("above", "floor", "transport", "vcrpy default", "vcrpy body", "vcrpy chat")
+    assert [(row["kind"], row["size"]) for row in measured["requests"]] == [
+        (kind, size) for kind in ("small", "agent") for size in (2, 3)
+    ]
+    assert all(row[way] > 0 for row in measured["requests"] for way in ways)
+    assert all(row["ours"] > 0 and row["vcrpy"] > 0 for row in measured["loads"])
+    assert [row["turns"] for row in measured["runs"]] == [3]
+    assert "cassetter: not at hand; --peers installs it" in said
+
+
 @pytest.mark.parametrize("arguments", [["nothing"], ["loop", "--sizes", "x"], ["loop", "--rounds", "0"]])
 def test_wrong_usage_is_two(arguments: list[str]) -> None:
     """An unknown bench, sizes that are no numbers and no rounds are usage errors."""

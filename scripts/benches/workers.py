@@ -12,6 +12,7 @@ import select
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,11 @@ def pairs(ours: Engine, other: Engine, text: str, rounds: int) -> tuple[float, f
     return statistics.median(seen[ours.name]), statistics.median(seen[other.name])
 
 
-def find(package: str, *, install: bool) -> str:
-    """The Python of the peer's venv, installed if asked for. Raises `Failure` that says why there is none."""
+def find(package: str, *, install: bool, also: Sequence[str] = ()) -> str:
+    """The Python of the peer's venv, installed, with what it needs `also`, if asked for.
+
+    Raises `Failure` that says why there is none.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "react-replay-bench" / f"{package}-{sys.version_info[0]}.{sys.version_info[1]}"
     python, stamp = folder / "bin" / "python", folder / "installed"
@@ -115,7 +119,9 @@ def find(package: str, *, install: bool) -> str:
         raise Failure("not at hand; --peers installs it")
     print(f"installing {package} into {folder}", file=sys.stderr, flush=True)
     steps = ([sys.executable, "-m", "venv", "--clear", str(folder)],)
-    steps += ([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package],)
+    steps += (
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package, *also],
+    )
     for step in steps:
         try:
             done = subprocess.run(step, capture_output=True, text=True, timeout=900, check=False)
