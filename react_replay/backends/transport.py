@@ -76,6 +76,9 @@ class TransportSession(CassetteBackend):
     def __init__(self, path: str | Path, *, record: str = "none", **options: Any) -> None:
         self.wire = _Wire()
         super().__init__(path, record=record, live=self.wire, **options)
+        # A script's recording names no model, and a client always does.
+        turns = [turn.request for turn in self._index.turns if turn.request is not None]
+        self._any_model = not any(request.options.get("model") for request in turns)
         self.begin()
 
     @property
@@ -90,7 +93,7 @@ class TransportSession(CassetteBackend):
         """
         chat, why = _chat_request(asked)
         if chat is not None:
-            turn = self._take(chat)
+            turn = self._take(_without_model(chat) if self._any_model else chat)
             if turn is not None:
                 return _replayed(turn, streaming=bool(chat.options.get("stream")))
             self.wire.saw(asked)
@@ -376,6 +379,10 @@ def _chat_request(asked: httpx2.Request) -> tuple[Request | None, str]:
         return None, f"its body is no JSON ({str(error)[:100]})"
     except ConfigurationError as error:
         return None, f"its body is no chat request ({error})"
+
+
+def _without_model(chat: Request) -> Request:
+    return Request(chat.messages, {name: chat[name] for name in chat.options if name != "model"})
 
 
 def _is_stream(answer: httpx2.Response) -> bool:

@@ -25,6 +25,7 @@ from react_replay import (
     ConfigurationError,
     LiveBackend,
     Request,
+    ScriptedBackend,
     tool,
 )
 from react_replay.cassettes import async_cassette_transport, cassette_transport
@@ -542,6 +543,15 @@ def test_a_cassette_of_an_agent_plays_under_the_sdk(server: Any, path: Path, str
     with client(cassette_transport(path)) as streamed:
         stream = streamed.chat.completions.create(model="m", messages=ask("a"), stream=True)
         assert "".join(text or "" for text in texts(stream)) == "forty-two"
+
+
+def test_a_cassette_of_a_script_plays_under_the_sdk(path: Path) -> None:
+    """A scripted recording names no model: it answers a client whatever its model."""
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["scripted"])) as backend:
+        backend.complete(Request(ask("a"), {}))
+    with client(cassette_transport(path)) as offline:
+        reply = offline.chat.completions.create(model="any", messages=ask("a"))
+    assert reply.choices[0].message.content == "scripted"
 
 
 def test_a_cassette_of_the_sdk_plays_under_an_agent(server: Any, path: Path) -> None:
