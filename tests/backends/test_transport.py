@@ -149,6 +149,21 @@ def test_a_stream_is_passed_on_while_it_is_recorded(server: Any, path: Path) -> 
         assert texts(stream) == ["two", ""]
 
 
+def test_a_stream_of_another_kind_is_one(server: Any, path: Path) -> None:
+    """A server that calls its events plain text is passed on as it comes, recorded and replayed."""
+    go_on = threading.Event()
+    server.events(
+        event("one "), go_on, event("two"), event("", "stop"), DONE, **{"content-type": "text/plain"}
+    )
+    with client(cassette_transport(path, record="once"), server.url) as live:
+        stream = iter(live.chat.completions.create(model="m", messages=ask("?"), stream=True))
+        first = next(stream)
+        go_on.set()
+        whole = [first, *stream]
+    with client(cassette_transport(path)) as offline:
+        assert [*offline.chat.completions.create(model="m", messages=ask("?"), stream=True)] == whole
+
+
 def test_an_async_stream_is_passed_on_while_it_is_recorded(server: Any, path: Path) -> None:
     """The same in an event loop."""
     go_on = threading.Event()
