@@ -37,6 +37,12 @@ def test_a_scripted_run_without_tools_imports_nothing_heavy() -> None:
     assert loaded(code) == []
 
 
+def test_cassettes_import_nothing_heavy() -> None:
+    """Neither the package's names nor its matcher for vcrpy load httpx2 or vcrpy; the transport does."""
+    assert loaded("from react_replay import cassettes; cassettes.chat_matcher; dir(cassettes)") == []
+    assert loaded("from react_replay.cassettes import cassette_transport") == ["httpx2"]
+
+
 @pytest.mark.parametrize("name", react_replay.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     """Each name of `__all__` resolves, and is listed by `dir`."""

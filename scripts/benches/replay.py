@@ -207,14 +207,15 @@ def _timed(work: Callable[[], object]) -> float:
 _PEAK = """
 import sys
 from pathlib import Path
-path = Path(sys.argv[1])
+path = Path(sys.argv[2])
 {imports}
 def peak():
     # Not getrusage: its peak is inherited from the process that started this one.
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
-before = peak()
-{work}
+{work}  # a small one first: what a load imports is no cost of this file
+before, path = peak(), Path(sys.argv[1])
+kept = {work}
 print(peak() - before)
 """
 _PEAKS = {
@@ -233,18 +234,23 @@ _PEAKS = {
 def _memory(kind: str, path: Path) -> Iterator[dict[str, Any]]:
     """How far a load raises the peak of a fresh process, in bytes a byte of the file: Linux only.
 
-    The same file with Chinese words and emoji as well: Python holds them at two or four bytes a character.
+    A long file with Chinese words and emoji as well: Python holds them at two or four bytes a character.
     """
     if not Path("/proc/self/status").exists():
         return
-    wide = path.with_name(f"wide-{path.name}")
+    files = {kind: path}
+    text = path.read_text("utf-8")
     words = "the report names every river of the province"
-    wide.write_text(path.read_text("utf-8").replace(words, "报告写明了该省每一条河流的长度🌊"), "utf-8")
-    for name, file in ((kind, path), (f"{kind}, Chinese and emoji", wide)):
+    if words in text:
+        wide = files[f"{kind}, Chinese and emoji"] = path.with_name(f"wide-{path.name}")
+        wide.write_text(text.replace(words, "报告写明了该省每一条河流的长度🌊"), "utf-8")
+    small = path.with_name("warm-up.yaml")
+    write(small, exchanges("small", 1))
+    for name, file in files.items():
         grown = {"bytes": file.stat().st_size}
         for engine, (imports, work) in _PEAKS.items():
             code = _PEAK.format(imports=imports, work=work)
-            command = [sys.executable, "-c", code, str(file)]
+            command = [sys.executable, "-c", code, str(file), str(small)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
             grown[engine] = int(done.stdout) / file.stat().st_size
         yield {"kind": name, **grown}
@@ -318,9 +324,9 @@ def show(figures: dict[str, Any]) -> None:
     rows = figures["requests"]
     print("\nmilliseconds a replayed request (x: of the floor)")
     names = ("above", "floor", "transport", "vcrpy default", "vcrpy body", "vcrpy chat", "cassetter")
-    print(f"{'':>6} {'size':>5}" + "".join(f"{name:>17}" for name in names))
+    print(f"{'':>6} {'size':>5}" + "".join(f"{name:>19}" for name in names))
     for row in rows:
-        cells = "".join(f"{_cell(row[name], row['floor']):>17}" for name in names)
+        cells = "".join(f"{_cell(row[name], row['floor']):>19}" for name in names)
         print(f"{row['kind']:>6} {row['size']:>5}{cells}")
     slowest = max(row["slow_sample"] for row in rows)
     print(
