@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -59,7 +58,8 @@ def _listed(value: object) -> bool:
 
 def _shown(path: str, left: Any, right: Any) -> Iterator[str]:
     if isinstance(left, str) and isinstance(right, str) and max(len(left), len(right)) > WIDTH:
-        at = len(os.path.commonprefix((left, right)))
+        pairs = enumerate(zip(left, right, strict=False))
+        at = next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
         yield f"  {path}, from character {at}:"
         yield f"    {_around(left, at)}"
         yield f"    {_around(right, at)}"

@@ -146,8 +146,8 @@ def check_settings(settings: object) -> None:
         if name not in _CONFIG_NAMES:
             pytest.fail(
                 f"react_config has no setting {name!r}{did_you_mean(str(name), _CONFIG_NAMES)}; it may "
-                f"hold: {', '.join(_CONFIG_NAMES)}. The record mode, drift and unplayed are said on the command line, by "
-                f"the marker {MARKER} or in the ini file",
+                f"hold: {', '.join(_CONFIG_NAMES)}. The settings record, drift and unplayed "
+                f"stand on the command line, in the marker {MARKER} or in the ini file",
                 pytrace=False,
             )
     check_match(settings)
@@ -191,8 +191,8 @@ def _unplayed(backend: CassetteBackend, left: list[Any], nodeid: str) -> str:
         "asked for:"
     ]
     for turn in left[:5]:
-        messages = turn.request.messages if turn.request is not None else ()
-        asked = one_line(messages[-1]) if len(messages) else "no readable request"
+        messages = list(turn.request.messages) if turn.request is not None else []
+        asked = one_line(messages[-1]) if messages else "no readable request"
         lines.append(f"  turn {turn.number}, {len(messages)} messages, the last: {asked}")
     if count > 5:
         lines.append(f"  and {count - 5} more")
