@@ -56,8 +56,6 @@ def _wrong_markers(config: pytest.Config, items: Sequence[pytest.Item]) -> Itera
         try:
             said = marked(item)
             mode, source = resolve(config, "record", said)
-            for name in ("drift", "unplayed"):
-                resolve(config, name, said)
             cassette_name(item, said.get("name"))
         except pytest.UsageError as error:
             yield f"{item.nodeid}: {error}"

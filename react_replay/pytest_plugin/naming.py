@@ -19,6 +19,7 @@ LONGEST = 120
 """Of a file's name, in bytes and without its ending: what is left of 255 is for a journal's."""
 
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
+_ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|U(000[0-9a-f]{5}))")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.I)
 
 
@@ -78,9 +79,4 @@ def safe_name(name: str) -> str:
 
 def _unescaped(name: str) -> str:
     """A test's name as its author wrote it: pytest escapes what is not ASCII in a parameter's id."""
-    if not name.isascii() or "\\" not in name:
-        return name
-    try:
-        return name.encode("ascii").decode("unicode_escape")
-    except UnicodeDecodeError:
-        return name
+    return _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), name)

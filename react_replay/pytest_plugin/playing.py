@@ -156,7 +156,6 @@ def check_settings(settings: object) -> None:
 @contextlib.contextmanager
 def _clear_errors(nodeid: str) -> Iterator[None]:
     """Our own errors around a test are sentences; the way through our code is of no use to its author."""
-    said = ""
     try:
         yield
     except CassetteMissing as error:
@@ -164,10 +163,9 @@ def _clear_errors(nodeid: str) -> Iterator[None]:
             f"there is no cassette at {error.path}; record it: {command(nodeid, 'once')} (or the name in "
             f"{MARKER} is misspelt)"
         )
+        raise pytest.fail.Exception(said, pytrace=False) from None
     except ReactReplayError as error:
-        said = str(error)
-    if said:
-        pytest.fail(said, pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def command(nodeid: str, mode: str) -> str:

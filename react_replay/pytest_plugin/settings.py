@@ -115,13 +115,13 @@ def goes_live(config: pytest.Config) -> bool:
 def resolve(config: pytest.Config, name: str, said: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """The value of a setting and where it comes from: command line, then marker, ini file, default.
 
-    `said` is what `marked` gave for the test. Raises `pytest.UsageError` for a value that is none.
+    `said` is what `marked` gave for the test. Raises `pytest.UsageError` for an ini value that is none.
     """
     setting = SETTINGS[name]
     if (value := config.getoption(setting.ini)) is not None:
         return str(value), setting.option
     if said and (value := said.get(name)) is not None:
-        return setting.checked(value, f"the marker {MARKER}"), f"the marker {MARKER}"
+        return str(value), f"the marker {MARKER}"
     if value := config.getini(setting.ini):
         return setting.checked(value, f"the ini setting {setting.ini}"), f"the ini setting {setting.ini}"
     return setting.default, "the default"
@@ -145,6 +145,8 @@ def marked(item: pytest.Item) -> dict[str, Any]:
                     f"{MARKER} has no argument {name!r}{did_you_mean(name, _MARKER_NAMES)}; "
                     f"it takes: {', '.join(_MARKER_NAMES)}"
                 )
+            if name in SETTINGS and value is not None:
+                SETTINGS[name].checked(value, f"the marker {MARKER}")
             said.setdefault(name, value)
     check_match(said)
     return said

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import yaml  # noqa: F401
+
+# Inner runs in this process forget what they were the first to import, and yaml cannot be imported twice.
+import react_replay.agent
+import react_replay.backends.cassette
+import react_replay.cassettes.recording  # noqa: F401
 
 CONFTEST = """
 import pytest

@@ -67,7 +67,9 @@ def test_parametrised_tests_have_readable_files_of_their_own(project: pytest.Pyt
     project.makepyfile(
         test_it="""
         import pytest
-        @pytest.mark.parametrize("q", ["plain", "a/b", "a:b", "a::b", "../../x", "北京", "x" * 300, "x" * 301])
+        @pytest.mark.parametrize(
+            "q", ["plain", "a/b", "a:b", "a::b", "../../x", "北京", "x" * 300, "x" * 301]
+        )
         def test_asks(react_agent, q):
             react_agent.run(q)
         class TestMore:

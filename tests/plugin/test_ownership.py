@@ -54,7 +54,7 @@ def test_names_that_differ_in_case_only_are_one_file(project: pytest.Pytester, r
 
 
 def test_a_folder_that_brings_two_tests_together_is_told(project: pytest.Pytester, run: Run) -> None:
-    """Tests of one name in two modules, sent to one folder: the second fails and the first one's file stays."""
+    """Tests of one name in two modules, sent to one folder: the second fails, the first one's file stays."""
     project.makeconftest(
         project.path.joinpath("conftest.py").read_text()
         + "\n@pytest.fixture\ndef react_cassette_dir(request):\n    return request.config.rootpath / 'all'"

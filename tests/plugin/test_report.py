@@ -99,7 +99,7 @@ def test_a_long_transcript_is_cut(project: pytest.Pytester, run: Run) -> None:
             assert 0
         """
     )
-    shown = run("--tb=no").stdout.str()
+    shown = run().stdout.str()
     assert len(shown) < 100_000
     assert "(2 earlier runs are left out)" in shown
     assert "messages left out" in shown
