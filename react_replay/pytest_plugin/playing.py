@@ -57,7 +57,6 @@ class Played:
 
     def judge(self) -> None:
         """Fail or warn for what a passing test did not play, or played by tolerance."""
-        __tracebackhide__ = True
         if drift := list(getattr(self.backend, "drift", ())):
             lines = "\n".join(f"  {line}" for entry in drift for line in str(entry).splitlines())
             _say(
@@ -174,7 +173,6 @@ def command(nodeid: str, mode: str) -> str:
 
 
 def _say(policy: str, text: str) -> None:
-    __tracebackhide__ = True
     if policy == "fail":
         pytest.fail(text, pytrace=False)
     warnings.warn(text, CassetteWarning, stacklevel=1)

@@ -50,8 +50,7 @@ def test_it_works_beside_them_all(project: pytest.Pytester) -> None:
     project.runpytest_subprocess("-n2").assert_outcomes(passed=5)
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]])
-def test_both_markers_on_one_test_are_a_usage_error(project: pytest.Pytester, workers: list[str]) -> None:
+def test_both_markers_on_one_test_are_a_usage_error(project: pytest.Pytester) -> None:
     """What one of vcr and react_cassette replays the other would record: refused before the run."""
     project.makepyfile(
         test_it="""
@@ -62,7 +61,7 @@ def test_both_markers_on_one_test_are_a_usage_error(project: pytest.Pytester, wo
         def test_one(): pass
         """
     )
-    done = project.runpytest_subprocess(*workers)
+    done = project.runpytest_subprocess()
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*test_it.py::test_both: it is marked both vcr and react_cassette*"])
 

@@ -27,13 +27,21 @@ def test_asks(react_agent, n):
 
 
 @pytest.mark.parametrize("mode", ["once", "new_episodes", "all"])
-@pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_two_recorders_of_one_cassette_are_a_usage_error(
-    project: pytest.Pytester, mode: str, workers: list[str]
+    project: pytest.Pytester, run: Run, mode: str
 ) -> None:
-    """Refused before the run, in one process and in several, with both tests named; nothing is written."""
+    """Refused before the run, with both tests named; nothing is written."""
     project.makepyfile(test_it=SHARED)
-    done = project.runpytest_subprocess(f"--react-record={mode}", "-p", "no:randomly", *workers)
+    done = run(f"--react-record={mode}")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*shared.yaml would be recorded by 2 tests: *test_one, *test_two;*"])
+    assert not Path("cassettes").exists()
+
+
+def test_under_xdist_the_usage_error_is_the_controllers(project: pytest.Pytester) -> None:
+    """Workers find two recorders of one cassette, and none of them crashes: the run ends with the sentence."""
+    project.makepyfile(test_it=SHARED)
+    done = project.runpytest_subprocess("--react-record=all", "-n2", "-p", "no:randomly")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*shared.yaml would be recorded by 2 tests: *test_one, *test_two;*"])
     assert not Path("cassettes").exists()

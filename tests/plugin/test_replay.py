@@ -38,7 +38,7 @@ def test_what_was_recorded_replays_without_a_model(recorded: pytest.Pytester, ru
 
 def test_a_recording_says_which_test_made_it(recorded: pytest.Pytester) -> None:
     """The provenance holds the test's node id."""
-    assert "test_id: test_it.py::test_asks" in CASSETTE.read_text("utf-8")
+    assert 'test_id: "test_it.py::test_asks"' in CASSETTE.read_text("utf-8")
 
 
 def test_a_missing_cassette_is_an_error_with_the_command_that_records_it(project: object, run: Run) -> None:
@@ -114,7 +114,7 @@ def test_an_unplayed_turn_fails_a_passing_test(recorded: pytest.Pytester, run: R
 def test_unplayed_turns_may_warn(recorded: pytest.Pytester, run: Run) -> None:
     """`--react-unplayed=warn` lets the test pass and says it among the warnings."""
     recorded.makepyfile(test_it=ASKS_NOTHING)
-    done = run("--react-unplayed=warn")
+    done = run("--react-unplayed=warn", "-W", "default")
     done.assert_outcomes(passed=1, warnings=1)
     done.stdout.fnmatch_lines(["*CassetteWarning*2 recorded turns*"])
 
