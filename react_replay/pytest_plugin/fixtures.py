@@ -58,7 +58,7 @@ def react_backend(
         if react_config.get("live") is not live:
             live.close()
         return
-    with playing(item, react_config, react_cassette_dir) as backend:
+    with playing(request, react_config, react_cassette_dir) as backend:
         _watch(item, backend)
         yield backend
 

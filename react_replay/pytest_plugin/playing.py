@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import os
 import shlex
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -71,8 +70,11 @@ class Played:
 
 
 @contextlib.contextmanager
-def playing(item: pytest.Item, settings: Mapping[str, Any], folder: str | Path) -> Iterator[CassetteBackend]:
+def playing(
+    request: pytest.FixtureRequest, settings: Mapping[str, Any], folder: str | Path
+) -> Iterator[CassetteBackend]:
     """The test's cassette, opened; closed well only if the test passes."""
+    item: pytest.Item = request.node
     check_settings(settings)
     said = {**{name: settings[name] for name in _PASSED_ON if name in settings}, **marked(item)}
     mode, source = resolve(item.config, "record", said)
@@ -81,7 +83,7 @@ def playing(item: pytest.Item, settings: Mapping[str, Any], folder: str | Path) 
     path = item.path.parent / folder / cassette_name(item, said.get("name"))
     with _clear_errors(item.nodeid):
         if records(mode, path):
-            _claim(item, path)
+            _claim(request, path)
         drift, _ = resolve(item.config, "drift", said)
         unplayed, _ = resolve(item.config, "unplayed", said)
         metadata = {"test_id": item.nodeid, **settings.get("metadata", {})}
@@ -202,13 +204,16 @@ def _unplayed(backend: CassetteBackend, left: list[Any], nodeid: str) -> str:
 _CLAIMS = pytest.StashKey[dict[str, str]]()
 
 
-def _claim(item: pytest.Item, path: Path) -> None:
+def _claim(request: pytest.FixtureRequest, path: Path) -> None:
     """Refuse the second test that would record one file; `react_cassette_dir` may have led both there."""
+    nodeid = request.node.nodeid
     key = os.path.normcase(path.resolve())
-    owner = item.config.stash.setdefault(_CLAIMS, {}).setdefault(key, item.nodeid)
-    if owner == item.nodeid and (run := os.environ.get("PYTEST_XDIST_TESTRUNUID")):
-        owner = _claim_among_workers(run, key, item.nodeid)
-    if owner != item.nodeid:
+    owner = request.config.stash.setdefault(_CLAIMS, {}).setdefault(key, nodeid)
+    if owner == nodeid and hasattr(request.config, "workerinput"):
+        # The folder above a worker's own is that of the run: all workers see it.
+        shared = request.getfixturevalue("tmp_path_factory").getbasetemp().parent / "react_replay"
+        owner = _claim_among_workers(shared, key, nodeid)
+    if owner != nodeid:
         pytest.fail(
             f"{path} is being recorded by {owner}; when recording, one test owns one cassette: give this one "
             f"a name of its own with {MARKER}(name=...), or another react_cassette_dir",
@@ -216,10 +221,9 @@ def _claim(item: pytest.Item, path: Path) -> None:
         )
 
 
-def _claim_among_workers(run: str, key: str, nodeid: str) -> str:
+def _claim_among_workers(folder: Path, key: str, nodeid: str) -> str:
     """Who records the file of that key in this run of xdist: the first to say so."""
-    folder = Path(tempfile.gettempdir()) / f"react_replay-{hashlib.sha256(run.encode()).hexdigest()[:16]}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     claim = folder / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
     mine = folder / f"{claim.name}.{os.getpid()}"
     mine.write_text(nodeid, encoding="utf-8")

@@ -39,7 +39,7 @@ def test_two_recorders_of_one_cassette_are_a_usage_error(
 
 
 def test_under_xdist_the_usage_error_is_the_controllers(project: pytest.Pytester) -> None:
-    """Workers find two recorders of one cassette, and none of them crashes: the run ends with the sentence."""
+    """Workers that find two recorders of one cassette do not crash: the run ends with the sentence."""
     project.makepyfile(test_it=SHARED)
     done = project.runpytest_subprocess("--react-record=all", "-n2", "-p", "no:randomly")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
