@@ -64,7 +64,13 @@ PARTS = {
     ),
     "dialects": Part(
         sources=("react_replay/dialects/*.py",),
-        tests=("tests/dialects",),
+        tests=(
+            "tests/dialects",
+            "tests/test_agent.py",
+            "tests/test_loop.py",
+            "tests/test_loop_steps.py",
+            "tests/test_seeds.py",
+        ),
         without=("tests/dialects/test_growth.py",),
     ),
     "check": Part(sources=("react_replay/check*", "react_replay/check/*.py"), tests=("tests/check",)),
