@@ -58,7 +58,7 @@ def dialect(name: str | Dialect) -> Dialect:
     """The dialect of that name, or the one given. Raises `ConfigurationError` with the list."""
     if isinstance(name, Dialect):
         return name
-    if name not in _MADE:
+    if not isinstance(name, str) or name not in _MADE:
         raise ConfigurationError(
             f"unknown dialect {name!r}{did_you_mean(str(name), _MADE)}; the dialects are: {', '.join(_MADE)}"
         )

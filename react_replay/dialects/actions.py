@@ -100,7 +100,7 @@ def _json_action(text: str, start: int, limit: int, known: Collection[str]) -> A
     read = read_json(text, start, limit)
     if read.error:
         return Action(error=f"the action's JSON cannot be read: {read.error}")
-    reply = _unwrapped(read.value)
+    reply = _unwrapped(read.value, known)
     if reply is None:
         return Action(error="the action's JSON names no tool; write its name under `action`")
     end = limit if text[read.end : limit].strip(" \t\r\n`~") == "" else read.end
@@ -130,9 +130,9 @@ def clean_name(name: str, known: Collection[str], flags: list[str]) -> str:
     return bare.removeprefix("functions.") or name
 
 
-def object_reply(text: str) -> dict[str, Any] | None:
+def object_reply(text: str, known: Collection[str] = ()) -> dict[str, Any] | None:
     """A reply that is one JSON object instead of labels: thought, action, input or answer; else None."""
-    return _unwrapped(whole_json(text))
+    return _unwrapped(whole_json(text), known)
 
 
 def spelled(value: Any) -> str:
@@ -143,7 +143,7 @@ def spelled(value: Any) -> str:
         return ""
 
 
-def _unwrapped(value: Any) -> dict[str, Any] | None:
+def _unwrapped(value: Any, known: Collection[str]) -> dict[str, Any] | None:
     """The object itself, or the one inside an outer key, with its keys under our names.
 
     Either `action` or `answer` is None; where both are given the first in order counts, and is flagged.
@@ -155,14 +155,14 @@ def _unwrapped(value: Any) -> dict[str, Any] | None:
         keys = _ACTION_KEYS if given is None else (*_ACTION_KEYS, *_NAME_KEYS)
         action_key = next((key for key in keys if _says(value.get(key)) and isinstance(value[key], str)), "")
         answer_key = next((key for key in _ANSWER_KEYS if key in value), "")
-        answer = value.get(answer_key)
+        answer = value[answer_key] if answer_key else None
         action = value[action_key] if action_key else None
         flags: list[str] = []
-        if action is not None and action.casefold() in FINISH:
+        if action is not None and action.casefold() in FINISH and action not in known:
             answer, action = given if given is not None else answer, None
         elif action is not None and _says(answer):
             order = list(value)
-            if _NOTHING.match(action):
+            if _NOTHING.match(action) and action not in known:
                 action = None
             else:
                 flags.append(Flag.AMBIGUOUS)

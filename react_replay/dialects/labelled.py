@@ -149,8 +149,8 @@ class _Reading:
 
     def outcome(self) -> Outcome:
         text = self.text
-        if not self.dialect.strict and text.lstrip()[:1] == "{":
-            reply = object_reply(text)
+        if not self.dialect.strict and text.startswith("{"):
+            reply = object_reply(text, self.tools)
             if reply is not None:
                 return self._from_object(reply)
         thought_at: int | None = None
@@ -232,21 +232,20 @@ class _Reading:
 
     def _input(self, label: Label, labels: Iterator[Label]) -> Payload:
         """What stands after the input label. JSON first; free text up to the next label."""
-        text, start, wants_json = self.text, label.end, self.dialect.input == "json"
-        while start < len(text) and text[start].isspace():
-            start += 1
+        text, wants_json = self.text, self.dialect.input == "json"
+        start = _past_blanks(text, label.end)
         following = next(labels, None)
         limit = following.start if following else len(text)
         fence = None
         if text[start : start + 1] in ("`", "~"):
             fence = unfenced(text, start, limit)
-            start = _to_object(text, fence[0]) if fence else start + (text[start : start + 2] == "`{")
+            start = _past_blanks(text, fence[0]) if fence else start + (text[start : start + 2] == "`{")
         if text[start : start + 1] in ("{", "｛"):
             read = read_json(text, start, fence[1] if fence else limit, strict=self.dialect.strict)
-            if not read.error and isinstance(read.value, dict):
+            if not read.error:
                 return read._replace(end=max(read.end, fence[2])) if fence else read
             if fence is None or wants_json:
-                return read._replace(error=self._unreadable(read.error or "it is no object"))
+                return read._replace(error=self._unreadable(read.error))
         if fence:
             return Payload(text[fence[0] : fence[1]].rstrip("\r\n"), fence[2])
         free = self.dialect.scanner.without_stop_word(text[label.end : limit])
@@ -325,12 +324,10 @@ class _Reading:
         return self._call(name, Payload(value, end))
 
 
-def _to_object(text: str, start: int) -> int:
-    """Where the brace of an object stands, past blanks; `start` if there is none."""
-    position = start
+def _past_blanks(text: str, position: int) -> int:
     while position < len(text) and text[position].isspace():
         position += 1
-    return position if text[position : position + 1] in ("{", "｛") else start
+    return position
 
 
 def _unbolded(text: str, mark: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from react_replay.dialects.payload import whole_json
@@ -147,16 +148,12 @@ def _function(body: str, closed: bool) -> list[ToolCall]:
     return _call(name, _elements(inner, "<parameter=", "</parameter>")) if closed else []
 
 
-def _invoke(tag: str) -> Callable[[str, bool], list[ToolCall]]:
+def _invoke(body: str, closed: bool, *, tag: str) -> list[ToolCall]:
     """DeepSeek's DSML, with or without its token: `name="NAME">` and `<parameter name="KEY">` elements."""
-
-    def read(body: str, closed: bool) -> list[ToolCall]:
-        named = re.match(r'\s*name="([^"<>]*)"\s*>', body)
-        if named is None or not closed:
-            return []
-        return _call(named[1], _elements(body[named.end() :], f"<{tag}parameter name=", f"</{tag}parameter>"))
-
-    return read
+    named = re.match(r'\s*name="([^"<>]*)"\s*>', body)
+    if named is None or not closed:
+        return []
+    return _call(named[1], _elements(body[named.end() :], f"<{tag}parameter name=", f"</{tag}parameter>"))
 
 
 def _elements(inner: str, begin: str, end: str) -> dict[str, Any] | None:
@@ -181,7 +178,7 @@ _FORMS: tuple[_Form, ...] = (
     _Form("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", _deepseek),
     _Form("<|tool_call_begin|>", "<|tool_call_end|>", _kimi),
     *(
-        _Form(f"<{bar}DSML{bar}invoke", f"</{bar}DSML{bar}invoke>", _invoke(f"{bar}DSML{bar}"))
+        _Form(f"<{bar}DSML{bar}invoke", f"</{bar}DSML{bar}invoke>", partial(_invoke, tag=f"{bar}DSML{bar}"))
         for bar in ("｜", "‖", "|")
     ),
     _Form("<|python_tag|>", "", _llama),
@@ -190,5 +187,5 @@ _FORMS: tuple[_Form, ...] = (
     _Form("<tool_call>", "</tool_call>", _json),
     _Form("[TOOL_CALLS]", "", _mistral, tokens=False),
     _Form("<function=", "</function>", _function, tokens=False),
-    _Form("<invoke", "</invoke>", _invoke(""), tokens=False),
+    _Form("<invoke", "</invoke>", partial(_invoke, tag=""), tokens=False),
 )

@@ -48,7 +48,7 @@ class NativeDialect(Dialect):
             calls = tuple(_named(call, names, flags) for call in completion.tool_calls)
             thought = text.strip() or completion.reasoning
             return ToolCalls(calls=calls, thought=thought, flags=tuple(flags), kept=text)
-        if "<" in text or "[TOOL_CALLS]" in text or text.lstrip()[:1] in ("{", "[", "`"):
+        if "<" in text or "[TOOL_CALLS]" in text or text.lstrip()[:1] in ("{", "[", "`", "~"):
             outcome = self._without_markup(completion, text, {tool.name for tool in tools})
             if outcome is not None:
                 return outcome
@@ -185,7 +185,7 @@ def _unfenced(text: str) -> str:
     from react_replay.dialects.payload import unfenced
 
     text = text.strip()
-    fence = unfenced(text, 0, len(text)) if text.startswith("```") else None
+    fence = unfenced(text, 0, len(text))
     return text[fence[0] : fence[1]] if fence and fence[2] == len(text) else text
 
 

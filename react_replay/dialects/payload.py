@@ -107,7 +107,10 @@ def _mended(found: re.Match[str]) -> str:
     return found[0] if kind is None else " "
 
 
-_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+[\w+-]*+[ \t]*+\r?\n?")
+# A word behind the mark is a language only where its line ends or an object begins: else it is the text.
+_FENCE = re.compile(
+    r"(`{3,}+|~{3,}+)[ \t]*+(?:[\w+-]*+[ \t]*+(?:\r?\n|\Z|(?=[{｛])))?+",
+)
 
 
 def unfenced(text: str, start: int, limit: int) -> tuple[int, int, int] | None:
@@ -126,7 +129,9 @@ def unfenced(text: str, start: int, limit: int) -> tuple[int, int, int] | None:
     inline = text.find(mark, begin)
     if inline < 0:
         return begin, limit, limit
-    return begin, inline, inline + len(mark)
+    while inline > begin and text[inline - 1] in " \t":
+        inline -= 1
+    return begin, inline, text.find(mark, inline) + len(mark)
 
 
 def without_outer_fence(text: str) -> str:
