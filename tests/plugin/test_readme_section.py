@@ -1,4 +1,4 @@
-"""The READMEs' section on pytest stays true: its files are recorded from a server and replayed without one."""
+"""The READMEs' section on pytest stays true: its files are recorded from a server, replayed without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_section_works(
     call = {"name": "calculator", "arguments": '{"expression": "6 * 7"}'}
 
     def answer(body: Any) -> Any:
-        message = {"role": "assistant", "content": "42."}
+        message: dict[str, Any] = {"role": "assistant", "content": "42."}
         if body["messages"][-1]["role"] == "user":
             message = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": call}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
