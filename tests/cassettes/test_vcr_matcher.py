@@ -150,7 +150,6 @@ def test_bodies_that_are_iterators_are_read() -> None:
 
 def test_pytest_recording_takes_it_by_its_hook(tmp_path: Path) -> None:
     """Two lines in a conftest.py make `chat` known to pytest-recording."""
-    pytest.importorskip("pytest_recording")
     (tmp_path / "conftest.py").write_text(
         "from react_replay.cassettes import chat_matcher\n\n"
         "def pytest_recording_configure(config, vcr):\n"

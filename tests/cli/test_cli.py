@@ -146,7 +146,9 @@ def test_a_replay_miss_exits_with_3_and_explains_itself() -> None:
 def test_an_interrupt_exits_with_130(tmp_path: Path) -> None:
     """Ctrl-C ends a run with 130 and one line, not with a traceback."""
     code = (
-        "import sys, time; from react_replay.tools import BUILTIN, tool\n"
+        "import signal, sys, time; from react_replay.tools import BUILTIN, tool\n"
+        # A shell starts what runs in its background with interrupts ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def slow(expression: str) -> str:\n"
         "    print('started', file=sys.stderr, flush=True); time.sleep(30)\n"
         "BUILTIN['calculator'] = tool(name='calculator', description='x')(slow)\n"
