@@ -31,7 +31,8 @@ _BLOCKS = (
 )
 _WRAPPERS = re.compile(r"^[ \t]*+</?function_calls>[ \t]*+$", re.M)
 _TOKENS = re.compile(
-    r"(?:(?:<\|(?:im_start|start|channel)\|>\w*+|<\|[\w▁./ -]{0,60}+\|?>|<\|\w{0,60}+(?=<[|｜‖]|\s*+\Z)"
+    r"(?:(?:<\|(?:im_start|start)\|>(?:(?:assistant|user|system|developer|tool)(?![a-z]))?+|<\|channel\|>\w*+"
+    r"|<\|[\w▁./ -]{0,60}+\|?>|<\|\w{0,60}+(?=<[|｜‖]|\s*+\Z)"
     r"|<[｜‖][^<>\n]{0,60}+>?|</?tool_call>)[ \t]*+)++"
 )
 _ROUNDS = 8

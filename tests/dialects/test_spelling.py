@@ -1,4 +1,4 @@
-"""Replies to the text dialects and all that is read in them: call, thought, flags, what is kept, every reason."""
+"""Replies to the text dialects and what is read in them: call, thought, flags, what is kept, every reason."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def test_an_action_is_read_to_its_end(action: str, name: str, value: Any, flags:
     ],
 )
 def test_an_input_is_read_to_its_end(written: str, value: Any, flags: tuple[str, ...]) -> None:
-    """The value behind the input's label: a word in an inline fence is input, one on a fence's line is none."""
+    """The value behind the input's label: a word in an inline fence is input."""
     assert called(read(HEAD + written)) == ("search", value, flags)
 
 
 @pytest.mark.parametrize("text", ["Action: ping\nAction Input: ```", 'Action: ping\nAction Input: ""'])
 def test_an_empty_input_is_none(text: str) -> None:
-    """A fence that holds nothing, or an empty string, leaves a tool that needs nothing with an empty object."""
+    """An empty fence or string is no input to a tool that needs none."""
     assert read(text) == ToolCalls(calls=(ToolCall(name="ping"),), kept=text)
 
 
