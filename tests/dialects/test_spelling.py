@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from react_replay.dialects import Answer, LabelledDialect, Malformed, Outcome, ToolCalls, dialect, parse
+from react_replay.dialects import Answer, Malformed, Outcome, ToolCalls, dialect, parse
+from react_replay.dialects.labelled import LabelledDialect
 from react_replay.dialects.scanner import ACTION, ANSWER
 from react_replay.messages import Completion, Flag, ToolCall, ToolSpec
 

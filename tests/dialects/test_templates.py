@@ -62,7 +62,8 @@ def calls_in(text: str) -> list[tuple[str, Any]]:
         ('<invoke name="search"><parameter name="q">x</parameter></invoke>', ["x"]),
         ('<invoke\n name="search" >\n<parameter name="q">a > b</parameter>\n</invoke>', ["a > b"]),
         (
-            '<｜DSML｜invoke name="search"><｜DSML｜parameter name="q">x</｜DSML｜parameter></｜DSML｜invoke>',
+            '<｜DSML｜invoke name="search"><｜DSML｜parameter name="q">x'
+            "</｜DSML｜parameter></｜DSML｜invoke>",
             ["x"],
         ),
     ],
