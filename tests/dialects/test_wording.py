@@ -189,29 +189,32 @@ def test_a_text_history_reads_its_last_reply_with_its_tools() -> None:
 
 def test_a_native_history_owes_the_calls_without_a_result() -> None:
     """The open calls of the last turn under their tools' names, with every id that was used."""
-    calls = [
-        {"id": i, "type": "function", "function": {"name": "functions.ping", "arguments": "{}"}} for i in "bc"
-    ]
-    first = {"role": "assistant", "tool_calls": [{"type": "function"}, 5]}
-    last = {"role": "assistant", "content": "x", "tool_calls": calls}
-    told = {"role": "tool", "tool_call_id": "b", "content": "pong"}
-    lost = {"role": "tool", "tool_call_id": "b", "content": "pong"}
-    assert lost == told
-    pending = NATIVE.pending([USER, last, told], TOOLS)
-    assert pending.messages == (USER, last, told)
+    function = {"name": "functions.ping", "arguments": "{}"}
+    calls = [{"id": i, "type": "function", "function": function} for i in "bc"]
+    asked = {"role": "assistant", "content": "x", "tool_calls": calls}
+    told = [{"role": "tool", "tool_call_id": i, "content": "pong"} for i in "bc"]
+    pending = NATIVE.pending([USER, asked, told[0]], TOOLS)
+    assert pending.messages == (USER, asked, told[0])
     assert pending.ids == ("b", "c")
     assert pending.calls == (ToolCall(name="ping", id="c"),)
     assert (pending.completion.content, pending.completion.finish_reason) == ("x", "tool_calls")
+    closed = (USER, asked, *told, USER)
+    assert NATIVE.pending(closed, TOOLS) == History(messages=closed, ids=("b", "c"))
+
+
+def test_a_native_history_without_calls_owes_nothing() -> None:
+    """No message, or a result of no call: nothing is pending, and what is no call is none."""
+    told = {"role": "tool", "tool_call_id": "b", "content": "pong"}
     assert NATIVE.pending([]) == History(messages=())
     assert NATIVE.pending([told]) == History(messages=(told,))
-    assert NATIVE.pending([USER, last, told, {**told, "tool_call_id": "c"}, USER], TOOLS).calls == ()
-    done = NATIVE.pending([USER, last, told, {**told, "tool_call_id": "c"}, USER], TOOLS)
-    assert (done.ids, done.completion) == (("b", "c"), Completion())
-    odd = NATIVE.pending([{"role": "assistant", "tool_calls": first["tool_calls"][:1]}])
-    assert odd.ids == ("",)
+    nameless = {"role": "assistant", "tool_calls": [{"type": "function"}]}
+    assert NATIVE.pending([nameless]).ids == ("",)
+    for calls in (5, [5]):
+        odd = {"role": "assistant", "content": "x", "tool_calls": calls}
+        assert NATIVE.pending([odd]) == History(messages=(odd,))
 
 
-def test_the_native_reply_of_a_text_is_pending_in_no_other_role() -> None:
+def test_calls_of_another_role_are_no_calls() -> None:
     """Calls in a message that is not the assistant's are nobody's."""
     call = {"id": "a", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
     odd = {"role": "user", "content": "x", "tool_calls": [call]}
