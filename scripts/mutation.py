@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("react_replay", "tests", "scripts", "cassettes", "pyproject.toml", "README.md", "LICENSE")
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.txt"
+MEMORY = 4 << 30
+"""Bytes of address space that a process of mutmut may take."""
 KILLED = ("killed", "timeout", "suspicious", "segfault", "caught by type check")
 
 
@@ -116,10 +119,17 @@ def _toml(value: object) -> str:
     return "[" + ", ".join(f'"{each}"' for each in value) + "]"
 
 
+def _bounded_memory() -> None:
+    """A mutant that loops may gather memory until the system ends the whole run: let it fail alone."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def mutmut(folder: Path, *arguments: str, quiet: bool = True) -> str:
     """Run mutmut in a working copy and return what it printed."""
     command = [sys.executable, "-m", "mutmut", *arguments]
-    done = subprocess.run(command, cwd=folder, text=True, capture_output=quiet, check=False)
+    done = subprocess.run(
+        command, cwd=folder, text=True, capture_output=quiet, check=False, preexec_fn=_bounded_memory
+    )
     if quiet and done.returncode:
         raise SystemExit(
             f"mutmut {' '.join(arguments)} failed:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}"

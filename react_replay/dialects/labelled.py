@@ -15,7 +15,7 @@ from react_replay.dialects.actions import FINISH, Action, clean_name, object_rep
 from react_replay.dialects.base import Answer, Dialect, Malformed, Opening, Outcome, ToolCalls
 from react_replay.dialects.leaked import BROKEN_CALL
 from react_replay.dialects.markup import clean_reply
-from react_replay.dialects.payload import Payload, read_json, unfenced, without_outer_fence
+from react_replay.dialects.payload import Payload, read_json, unfenced, whole_json, without_outer_fence
 from react_replay.dialects.prompts import PROMPTS, has_chinese
 from react_replay.dialects.scanner import (
     ACTION,
@@ -340,8 +340,5 @@ def _unbolded(text: str, mark: str) -> str:
 
 def _unquoted(text: str) -> str:
     """A text that is one JSON string and nothing else, without its quotes."""
-    if len(text) > 1 and text[0] == '"' and text[-1] == '"':
-        read = read_json(text, 0, len(text), strict=True)
-        if isinstance(read.value, str) and read.end == len(text):
-            return read.value
-    return text
+    value = whole_json(text) if text.startswith('"') else None
+    return value if isinstance(value, str) else text

@@ -124,9 +124,9 @@ def _llama(body: str, closed: bool) -> list[ToolCall]:
 
 def _harmony(body: str, closed: bool) -> list[ToolCall]:
     """gpt-oss: `functions.NAME <|constrain|>json<|message|>{...}<|call|>`."""
-    head, message, payload = body.partition("<|message|>")
+    head, _, payload = body.partition("<|message|>")
     name = re.split(r"[\s<]", head, maxsplit=1)[0]
-    return _call(name, payload.partition("<|")[0]) if message else []
+    return _call(name, payload.partition("<|")[0])
 
 
 def _mistral(body: str, closed: bool) -> list[ToolCall]:
@@ -137,7 +137,7 @@ def _mistral(body: str, closed: bool) -> list[ToolCall]:
         return calls if len(calls) == len(value) else []
     head, brace, payload = body.partition("{")
     name = head.partition("[")[0]
-    return _call(name, brace + payload) if brace else []
+    return _call(name, brace + payload)
 
 
 def _function(body: str, closed: bool) -> list[ToolCall]:

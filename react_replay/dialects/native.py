@@ -81,8 +81,7 @@ class NativeDialect(Dialect):
         return Answer(answer=cleaned.text, thought=thought, flags=flags, kept=cleaned.text)
 
     def assistant(self, completion: Completion, outcome: Outcome) -> Message:
-        content = completion.content if outcome.kept == completion.content else outcome.kept
-        message: Message = {"role": "assistant", "content": content or ""}
+        message: Message = {"role": "assistant", "content": outcome.kept}
         if completion.reasoning and outcome.calls:
             # DeepSeek's thinking mode wants it back once tools were called, and ignores it otherwise.
             message["reasoning_content"] = completion.reasoning

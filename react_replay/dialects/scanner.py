@@ -47,7 +47,7 @@ class Scanner:
         for kind, spellings in labels.items():
             for spelling in spellings:
                 self._kinds[spelling] = self._kinds[_squeezed(spelling)] = kind
-        names = sorted((s for spellings in labels.values() for s in spellings), key=len, reverse=True)
+        names = [spelling for spellings in labels.values() for spelling in spellings]
         alternatives = "|".join(re.escape(name).replace(r"\ ", r"[ \t_]*+\d*+[ \t_]*+") for name in names)
         self._pattern = re.compile(
             rf"{_BEFORE}(?:{_FENCE}|(?:\d{{1,3}}[.)、][ \t]*+)?+(?P<open>[*_`]++)?+"

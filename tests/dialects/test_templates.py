@@ -12,6 +12,7 @@ from react_replay.dialects.markup import Cleaned, clean_reply
 from react_replay.messages import Completion, Flag, ToolCall, ToolSpec
 
 HERMES = '<tool_call>{"name": "search", "arguments": {"q": "x"}}</tool_call>'
+PYTHON = '<|python_tag|>{"name": "search", "parameters": {"q": "x"}}'
 SEARCH = ToolCall(name="search", arguments={"q": "x"})
 LEAKED = (Flag.LEAKED_MARKUP,)
 ONLY_TOKENS = "the reply holds only special tokens of the chat template"
@@ -56,6 +57,7 @@ def calls_in(text: str) -> list[tuple[str, Any]]:
         ('<|python_tag|>{"name": "search", "parameters": {"q": "x"}}<|eom_id|><|eot_id|>', ["x"]),
         ('<|channel|>commentary to=search<|message|>{"q": "x"}<|end|><|call|>', ["x"]),
         ('<|channel|>commentary to=search<|message|>{"q": "<|message|>"}<|call|>', []),
+        ('<|channel|>commentary to=search<|message|>no<|message|>{"q": "x"}<|call|>', []),
         ('[TOOL_CALLS]search{"q": {"r": 1}}', [{"r": 1}]),
         ("<function=search><parameter=q>x</parameter></function>", ["x"]),
         ("<function=search>\n<parameter=q>\nx\n\n</parameter>\n</function>", ["x\n"]),
@@ -233,6 +235,10 @@ def test_a_native_calls_name_is_cleaned_where_that_makes_it_known(
                 flags=LEAKED,
                 kept='Thought: t\n<tool_call>{"na\nObservation: y',
             ),
+        ),
+        (
+            f"{PYTHON}<|eom_id|><|eot_id|>",
+            ToolCalls(calls=(SEARCH,), flags=LEAKED, kept=f"{PYTHON}<|eom_id|><|eot_id|>"),
         ),
         (
             'Final Answer: 42\n<tool_call>{"na',

@@ -143,8 +143,11 @@ def test_the_native_dialect_writes_tool_messages() -> None:
         (
             Completion(),
             "",
-            (ToolCall(name="", id="a", arguments="x"), ToolCall(name="ping", id="b", written='{ "q": 1}')),
-            {"content": "", "tool_calls": [("a", "unnamed", "{}"), ("b", "ping", '{ "q": 1}')]},
+            (
+                ToolCall(name="", id="a", arguments='{"q":  1}'),
+                ToolCall(name="ping", id="b", written='{ "q": 1}'),
+            ),
+            {"content": "", "tool_calls": [("a", "unnamed", '{"q":  1}'), ("b", "ping", '{ "q": 1}')]},
         ),
     ],
 )
@@ -198,7 +201,8 @@ def test_a_native_history_owes_the_calls_without_a_result() -> None:
     assert pending.ids == ("b", "c")
     assert pending.calls == (ToolCall(name="ping", id="c"),)
     assert (pending.completion.content, pending.completion.finish_reason) == ("x", "tool_calls")
-    closed = (USER, asked, *told, USER)
+    assert pending.completion.flags == ()
+    closed: tuple[dict[str, Any], ...] = (USER, asked, *told, USER)
     assert NATIVE.pending(closed, TOOLS) == History(messages=closed, ids=("b", "c"))
 
 
@@ -210,7 +214,7 @@ def test_a_native_history_without_calls_owes_nothing() -> None:
     nameless = {"role": "assistant", "tool_calls": [{"type": "function"}]}
     assert NATIVE.pending([nameless]).ids == ("",)
     for calls in (5, [5]):
-        odd = {"role": "assistant", "content": "x", "tool_calls": calls}
+        odd: dict[str, Any] = {"role": "assistant", "content": "x", "tool_calls": calls}
         assert NATIVE.pending([odd]) == History(messages=(odd,))
 
 
