@@ -106,7 +106,8 @@ def _json_action(text: str, start: int, limit: int, known: Collection[str]) -> A
     end = limit if text[read.end : limit].strip(" \t\r\n`~") == "" else read.end
     if reply["action"] is None:
         payload = Payload(spelled(reply["answer"]), end)
-        return Action(name="finish", end=end, payload=payload, flags=(*read.flags, *reply["flags"]))
+        # A name with a blank is no tool's.
+        return Action(name="final answer", end=end, payload=payload, flags=(*read.flags, *reply["flags"]))
     if _NOTHING.match(reply["action"]) and reply["action"] not in known:
         return Action(nothing=True)
     flags: list[str] = [*read.flags, *reply["flags"]]

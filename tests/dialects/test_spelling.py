@@ -273,6 +273,12 @@ def test_an_object_for_a_reply(text: str, name: str, value: Any, flags: tuple[st
     assert (outcome.thought, outcome.kept) == ("", text)
 
 
+def test_an_answer_in_an_actions_json_calls_no_tool() -> None:
+    """Not even one that is called `finish`."""
+    text = 'Action: {"answer": "42"}'
+    assert parse("labelled", text, ["finish"]) == Answer(answer="42", kept=text)
+
+
 def test_an_object_that_wraps_deeper_is_none() -> None:
     """Four outer keys hold no call."""
     assert isinstance(read('{"a": {"b": {"c": {"d": {"action": "look", "input": "x"}}}}}'), Malformed)
