@@ -19,8 +19,8 @@ from react_replay.backends.cassette import CassetteBackend
 from react_replay.backends.guard import GuardBackend
 from react_replay.backends.tape import Tape
 from react_replay.backends.wired import WiredBackend
+from react_replay.cassettes.allowed import response_headers, safe_url
 from react_replay.cassettes.reading import Recorded
-from react_replay.cassettes.redact import response_headers, safe_url
 from react_replay.errors import CassetteMiss, ConfigurationError
 from react_replay.messages import Request
 from react_replay.wire import (

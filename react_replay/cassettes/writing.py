@@ -14,13 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from react_replay.cassettes.allowed import request_headers, response_headers, safe_url
 from react_replay.cassettes.reading import METADATA
-from react_replay.cassettes.redact import (
-    refuse_secrets,
-    request_headers,
-    response_headers,
-    safe_url,
-)
+from react_replay.cassettes.redact import refuse_secrets
 from react_replay.errors import CassetteError
 from react_replay.wire import Exchange
 
