@@ -41,7 +41,9 @@ def _of_yaml(data: bytes) -> tuple[int, ...]:
         return ()
     if len(nodes) == 1 and isinstance(nodes[0], yaml.MappingNode):
         for key, value in nodes[0].value:
-            if key.value in ("interactions", "http_interactions") and isinstance(value, yaml.SequenceNode):
+            if key.value in ("interactions", "http_interactions", "turns") and isinstance(
+                value, yaml.SequenceNode
+            ):
                 return tuple(item.start_mark.line + 1 for item in value.value)
     if len(nodes) == 1 and isinstance(nodes[0], yaml.SequenceNode):
         return tuple(item.start_mark.line + 1 for item in nodes[0].value)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from react_replay.cassettes.bodies import MissingDecoder, decompressed
 from react_replay.cassettes.documents import Unreadable, load_documents
-from react_replay.cassettes.layouts import Foreign, Found, recognise, recognise_text, vcrpy
+from react_replay.cassettes.layouts import Foreign, Found, delta, recognise, recognise_text, vcrpy
 from react_replay.cassettes.layouts.vcrpy import METADATA
 from react_replay.errors import BackendError, CassetteError, CassetteMissing, NotACassette
+from react_replay.log import Log
 from react_replay.messages import Completion, Request
 from react_replay.wire import Exchange, decode_events, fold, read_completion
 
@@ -98,7 +99,7 @@ class Cassette:
     path: Path
     recorded: tuple[Recorded, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    interactions: tuple[Mapping[str, Any], ...] = ()
+    interactions: Sequence[Mapping[str, Any]] = ()
     layout: str = "vcrpy"
 
     @property
@@ -118,24 +119,33 @@ def read_cassette(path: Path) -> Cassette:
         if not _LIKENESS.search(data):
             raise NotACassette(f"{path} is no cassette: {why}", path=str(path), found=str(why)) from why
         raise _unreadable(path, str(why)) from why
-    recorded = []
-    for number, entry in enumerate(found.entries, 1):
-        try:
-            recorded.append(_recorded(number, found.exchange(entry)))
-        except Unreadable as why:
-            where = "" if found.layout == "vcrpy" else f" (layout: {found.layout})"
-            raise _unreadable(path, f"interaction {number} is not readable: {why}{where}") from why
+    recorded: list[Recorded] = []
+    if isinstance(found.entries, delta.Turns):
+        recorded = _grown(found.entries.steps, _one(path, found))
+    else:
+        recorded = list(map(_one(path, found), range(1, len(found.entries) + 1), found.entries))
     metadata = documents[0].get(METADATA) or {} if isinstance(documents[0], Mapping) else {}
     if not isinstance(metadata, Mapping):
         raise _unreadable(path, f"`{METADATA}` must be a mapping, found {type(metadata).__name__}")
-    ours = found.layout == "vcrpy" and not any(map(_is_parsed, found.entries))
+    ours = found.layout == delta.NAME or (found.layout == "vcrpy" and not any(map(_is_parsed, found.entries)))
     return Cassette(
         path=path,
         recorded=tuple(recorded),
         metadata=metadata,
-        interactions=tuple(found.entries) if ours else (),
+        interactions=found.entries if ours else (),
         layout=found.layout,
     )
+
+
+def _one(path: Path, found: Found) -> Callable[[int, Any], Recorded]:
+    def one(number: int, entry: Any) -> Recorded:
+        try:
+            return _recorded(number, found.exchange(entry))
+        except Unreadable as why:
+            where = "" if found.layout == "vcrpy" else f" (layout: {found.layout})"
+            raise _unreadable(path, f"interaction {number} is not readable: {why}{where}") from why
+
+    return one
 
 
 def read_interactions(
@@ -209,6 +219,40 @@ def _recorded(number: int, exchange: Exchange) -> Recorded:
         streamed="event-stream" in kind or _is_stream(chunks[0] if chunks else b""),
         headers=exchange.response_headers,
     )
+
+
+def _grown(
+    steps: Sequence[delta.Whole | delta.Unfolded], one: Callable[[int, Any], Recorded]
+) -> list[Recorded]:
+    """Turns of the delta layout: a request's messages are a view of the log that it continues."""
+    found: list[Recorded] = []
+    marks: list[tuple[int, int]] = []  # of each turn's messages and options, so that equal requests are known
+    for number, step in enumerate(steps, 1):
+        turn = one(number, step.interaction)
+        request = turn.request
+        mark, told = 0, turn.asked
+        base: Recorded | None = None
+        if isinstance(step, delta.Unfolded):
+            base = found[step.base - 1]
+            mark, told = marks[step.base - 1]
+        if request is not None:
+            new = request.messages
+            for message in new:
+                mark = hash((mark, json.dumps(message)))
+            log, options = Log(new), request.options
+            if base is not None and base.request is not None:
+                assert isinstance(base.request.messages, Log)
+                log = base.request.messages.extend(new)
+            if isinstance(step, delta.Unfolded) and step.bare:
+                options = base.request.options if base is not None and base.request is not None else options
+            else:
+                told = hash(json.dumps(options))
+            request = Request(log, options)
+        if base is not None and base.request is None:
+            request, turn = None, replace(turn, unread=turn.unread or base.unread)
+        marks.append((mark, told))
+        found.append(replace(turn, request=request, asked=hash((mark, told))))
+    return found
 
 
 def _place(url: str) -> str:

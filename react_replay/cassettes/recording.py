@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,16 @@ from react_replay.cassettes.journal import (
     locked_folder,
     pending_turns,
 )
-from react_replay.cassettes.reading import read_cassette
+from react_replay.cassettes.reading import Cassette, read_cassette
 from react_replay.cassettes.redact import refuse_secrets
-from react_replay.cassettes.writing import interaction_of, save
+from react_replay.cassettes.writing import check_layout, interaction_of, save
 from react_replay.errors import CassetteError, CassetteMissing
 from react_replay.wire import Exchange
 
 __all__ = ["Recording"]
+
+_LARGE = 1 << 20
+"""Bytes from which on the delta layout is worth a word."""
 
 
 @dataclass(slots=True)
@@ -41,10 +45,14 @@ class _Part:
 class Recording:
     """A session's recording for the cassette at `path`; with `replaces` it replaces the file at first.
 
-    Not thread-safe: its owner takes one call at a time.
+    `layout` is `full` or `delta`; None leaves a file's as it is, and makes new ones full. Not thread-safe:
+    its owner takes one call at a time.
     """
 
-    def __init__(self, path: Path, *, replaces: bool) -> None:
+    def __init__(self, path: Path, *, replaces: bool, layout: str | None = None) -> None:
+        if layout is not None:
+            check_layout(layout)
+        self._layout = layout
         self.path = path
         self.count = 0
         self._replaces = replaces
@@ -92,10 +100,11 @@ class Recording:
 
     def compile(
         self, metadata: Mapping[str, Any], secrets: Sequence[str] = (), *, dropped: Collection[int] = ()
-    ) -> None:
+    ) -> str:
         """Put what was recorded into the cassette, but for the places in `dropped`.
 
-        Raises `CassetteError`; file and journals are then as they were.
+        Gives a hint for whoever recorded, where there is one. Raises `CassetteError`; file and journals are
+        then as they were.
         """
         self._take_back()
         turns = [turn for part in self._parts for turn in part.turns]
@@ -107,11 +116,26 @@ class Recording:
                 journal.compiling(len(journal.read().interactions), digest_of(data))
 
         with locked_folder(self.path):
-            kept = [] if self._replaces else self._standing()
-            save(self.path, [*kept, *new], metadata, secrets=secrets, before_replacing=note)
+            standing = self._standing()
+            layout = self._layout or (
+                "delta" if standing is not None and standing.layout == "delta" else "full"
+            )
+            kept = [] if self._replaces or standing is None else self._extensible(standing).interactions
+            save(self.path, chain(kept, new), metadata, layout=layout, secrets=secrets, before_replacing=note)
             for journal in journals:
                 journal.remove()
         self._parts, self._replaces = [], False
+        return self._hint(layout)
+
+    def _hint(self, layout: str) -> str:
+        size = self.path.stat().st_size
+        if layout != "full" or size <= _LARGE:
+            return ""
+        return (
+            f"{self.path} has {size / _LARGE:.1f} MiB, since every request repeats its history; "
+            'layout="delta" keeps each message once: react-replay convert '
+            f"{self.path} {self.path} --layout delta --force"
+        )
 
     def release(self) -> None:
         """Let go of the journals: whoever records next may go on from them; so may we."""
@@ -126,12 +150,18 @@ class Recording:
             part.journal = part.journal or Journal.take(part.path)
         self._parts = [part for part in self._parts if part.journal is not None]
 
-    def _standing(self) -> list[Mapping[str, Any]]:
+    def _standing(self) -> Cassette | None:
         """What the file holds by now; another recorder may have been at it."""
         try:
-            cassette = read_cassette(self.path)
+            return read_cassette(self.path)
         except CassetteMissing:
-            return []
+            return None
+        except CassetteError:
+            if self._replaces:  # it is replaced, whatever it is
+                return None
+            raise
+
+    def _extensible(self, cassette: Cassette) -> Cassette:
         if not cassette.extensible:
             raise CassetteError(
                 f"the cassette {self.path} has another recorder's layout ({cassette.layout}), which is not "
@@ -139,4 +169,4 @@ class Recording:
                 "react-replay convert IN OUT",
                 path=str(self.path),
             )
-        return list(cassette.interactions)
+        return cassette

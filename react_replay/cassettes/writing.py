@@ -10,17 +10,21 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from react_replay.cassettes.allowed import request_headers, response_headers, safe_url
+from react_replay.cassettes.layouts import delta
 from react_replay.cassettes.reading import METADATA
 from react_replay.cassettes.redact import refuse_secrets
-from react_replay.errors import CassetteError
+from react_replay.errors import CassetteError, ConfigurationError, did_you_mean
 from react_replay.wire import Exchange
 
-__all__ = ["interaction_of", "render", "save"]
+__all__ = ["LAYOUTS", "check_layout", "document_of", "interaction_of", "render", "save", "write_document"]
+
+LAYOUTS = ("full", "delta")
+"""How a request is kept: whole, as vcrpy reads it, or as the earlier one that it continues and the rest."""
 
 # What YAML calls unprintable, and what would end a line inside a block.
 _SPECIAL = re.compile(
@@ -153,9 +157,10 @@ def _yaml_escape(character: str) -> str:
 
 def save(
     path: Path,
-    interactions: Sequence[Mapping[str, Any]],
+    interactions: Iterable[Mapping[str, Any]],
     metadata: Mapping[str, Any],
     *,
+    layout: str = "full",
     secrets: Sequence[str] = (),
     before_replacing: Callable[[bytes], None] | None = None,
 ) -> None:
@@ -163,10 +168,46 @@ def save(
 
     `before_replacing` is told the new file's bytes. Raises `CassetteError`; the old file is then as it was.
     """
-    document = {METADATA: dict(metadata), "interactions": list(interactions), "version": 1}
+    document = document_of(interactions, metadata, layout=layout)
     refuse_secrets(path, document, secrets)
-    text = _as_json(path, document) if path.suffix == ".json" else render(document)
-    _check_readable(path, document, text)
+    write_document(path, document, before_replacing=before_replacing)
+
+
+def check_layout(layout: str) -> None:
+    """Raise `ConfigurationError` where `layout` is none of ours."""
+    if layout not in LAYOUTS:
+        raise ConfigurationError(
+            f"unknown layout {layout!r}{did_you_mean(str(layout), LAYOUTS)}; "
+            f"the layouts are: {', '.join(LAYOUTS)}"
+        )
+
+
+def document_of(
+    interactions: Iterable[Mapping[str, Any]], metadata: Mapping[str, Any], *, layout: str = "full"
+) -> dict[str, Any]:
+    """A cassette's document in one of our layouts. Raises `ConfigurationError` on another."""
+    check_layout(layout)
+    head = {name: value for name, value in metadata.items() if name != "layout"}
+    if layout == "delta":
+        turns = delta.compressed(interactions)
+        return {METADATA: {"layout": "delta", **head}, delta.TURNS: turns, "version": 1}
+    return {METADATA: head, "interactions": list(interactions), "version": 1}
+
+
+def write_document(
+    path: Path,
+    document: Mapping[str, Any],
+    *,
+    as_json: bool | None = None,
+    before_replacing: Callable[[bytes], None] | None = None,
+) -> None:
+    """`save` for a document as it stands: loaded back, synced, put in place at once. Secrets pass.
+
+    It is JSON where the path ends so, unless `as_json` says otherwise.
+    """
+    as_json = path.suffix == ".json" if as_json is None else as_json
+    text = _as_json(path, document) if as_json else render(document)
+    _check_readable(path, document, text, as_json=as_json)
     data = text.encode()
     try:
         path = path.resolve()  # a link stays a link
@@ -201,22 +242,32 @@ def _as_json(path: Path, document: Mapping[str, Any]) -> str:
         ) from error
 
 
-def _check_readable(path: Path, document: Mapping[str, Any], text: str) -> None:
-    import yaml
+def _check_readable(path: Path, document: Mapping[str, Any], text: str, *, as_json: bool) -> None:
     from vcr.serialize import deserialize
-    from vcr.serializers import jsonserializer, yamlserializer
 
-    if path.suffix == ".json":
-        serializer: Any = jsonserializer
+    if as_json:
         loaded = json.loads(text)
     else:
-        serializer = yamlserializer
+        import yaml
+
         loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if loaded != document:
         raise CassetteError(
             f"the recording for {path} is not the same when it is read again; nothing was written",
             path=str(path),
         )
-    requests, _ = deserialize(text, serializer)[:2]
+    if delta.TURNS in document:
+        return  # the layout that vcrpy refuses
+    requests, *_ = deserialize(text, _Loaded(loaded))
     if len(requests) != len(document["interactions"]):
         raise CassetteError(f"vcrpy cannot read the recording for {path}", path=str(path))
+
+
+class _Loaded:
+    """A serializer of vcrpy's for what is loaded already."""
+
+    def __init__(self, loaded: Any) -> None:
+        self._loaded = loaded
+
+    def deserialize(self, text: str) -> Any:
+        return self._loaded

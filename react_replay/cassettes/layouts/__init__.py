@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from react_replay.cassettes.documents import Unreadable
-from react_replay.cassettes.layouts import ddtrace, govcr, httpmock, httprr, rubyvcr, vcrpy
+from react_replay.cassettes.layouts import ddtrace, delta, govcr, httpmock, httprr, rubyvcr, vcrpy
 from react_replay.cassettes.layouts.foreign import EXPECTED, what_it_is
 from react_replay.wire import Exchange
 
@@ -45,6 +45,8 @@ def recognise_text(data: bytes) -> Found | None:
 
 def recognise(documents: Sequence[Any]) -> Found:
     """The entries of a file's documents. Raises `Foreign`, which says what the file is instead."""
+    if (turns := delta.entries(documents)) is not None:
+        return Found(delta.NAME, delta.Turns(turns), vcrpy.exchange)
     for layout in _LAYOUTS:
         entries = layout.entries(documents)
         if entries is not None:
