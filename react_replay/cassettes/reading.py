@@ -6,6 +6,7 @@ chat requests. Nothing is written, and nothing that a file names is constructed.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import stat
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from react_replay.cassettes.blocks import Unusual
 from react_replay.cassettes.bodies import MissingDecoder, decompressed
 from react_replay.cassettes.documents import Unreadable, load_documents
 from react_replay.cassettes.layouts import Foreign, Found, delta, recognise, recognise_text, vcrpy
@@ -42,21 +44,37 @@ class Recorded:
     """One recorded exchange. `request` is None where it is no chat request with a JSON body.
 
     `number` counts from 1 over the whole file; `chunks` is the answer's body, cut as it arrived, and
-    `headers` are the answer's, names in lower case. `unread`
-    says why a request to a chat endpoint has none; it is empty for other traffic. `asked` is equal for
-    requests of the same bytes, in one process.
+    `headers` are the answer's, names in lower case. `asked` is equal for requests of the same bytes, in one
+    process. `sent` is the request: its body, which is read whenever `request` is asked for, so that a long
+    cassette takes no more memory than its file; or what was read from it, and why there is none.
     """
 
     number: int
     url: str
-    request: Request | None
     status: int
     chunks: tuple[bytes, ...]
     streamed: bool
+    sent: bytes | tuple[Request | None, str] = field(repr=False)
     method: str = "POST"
-    unread: str = ""
     asked: int = 0
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def request(self) -> Request | None:
+        """What was asked. Not to be changed: others may be given the same."""
+        return self._read()[0]
+
+    @property
+    def unread(self) -> str:
+        """Why a request to a chat endpoint is none; empty where it is one, and for other traffic."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[Request | None, str]:
+        if isinstance(self.sent, tuple):
+            return self.sent
+        request, why = _chat_request(self.sent)
+        meant = request is None and self.method.upper() in ("POST", "") and _CHAT.search(_place(self.url))
+        return request, why if meant else ""
 
     @property
     def chat(self) -> bool:
@@ -112,7 +130,14 @@ def read_cassette(path: Path) -> Cassette:
     """Read a cassette. Raises `CassetteMissing` or `CassetteError`; never takes it for empty."""
     data = _contents(path)
     try:
-        documents, found = _found(path, data)
+        return _cassette(path, data, lazy=True)
+    except Unusual:
+        return _cassette(path, data, lazy=False)
+
+
+def _cassette(path: Path, data: bytes, *, lazy: bool) -> Cassette:
+    try:
+        documents, found = _found(path, data, lazy=lazy)
     except Foreign as why:
         raise NotACassette(f"{path} is no cassette: {why}", path=str(path), found=why.found) from why
     except Unreadable as why:
@@ -120,14 +145,16 @@ def read_cassette(path: Path) -> Cassette:
             raise NotACassette(f"{path} is no cassette: {why}", path=str(path), found=str(why)) from why
         raise _unreadable(path, str(why)) from why
     recorded: list[Recorded] = []
+    one, ours = _one(path, found), found.layout in (delta.NAME, vcrpy.NAME)
     if isinstance(found.entries, delta.Turns):
-        recorded = _grown(found.entries.steps, _one(path, found))
+        recorded = _grown(found.entries.steps, one)
     else:
-        recorded = list(map(_one(path, found), range(1, len(found.entries) + 1), found.entries))
+        for number, entry in enumerate(found.entries, 1):
+            recorded.append(one(number, entry))
+            ours = ours and not _is_parsed(entry)
     metadata = documents[0].get(METADATA) or {} if isinstance(documents[0], Mapping) else {}
     if not isinstance(metadata, Mapping):
         raise _unreadable(path, f"`{METADATA}` must be a mapping, found {type(metadata).__name__}")
-    ours = found.layout == delta.NAME or (found.layout == "vcrpy" and not any(map(_is_parsed, found.entries)))
     return Cassette(
         path=path,
         recorded=tuple(recorded),
@@ -174,14 +201,14 @@ def _contents(path: Path) -> bytes:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
 
 
-def _found(path: Path, data: bytes) -> tuple[list[Any], Found]:
+def _found(path: Path, data: bytes, *, lazy: bool = False) -> tuple[list[Any], Found]:
     if data[:2] == b"\x1f\x8b":  # a trace that was packed to save room
         data = decompressed(data, "gzip")
     if not data.strip():
         raise Unreadable("it is empty")
     if (traced := recognise_text(data)) is not None:
         return [None], traced
-    documents = load_documents(data, json_only=path.suffix.lower() == ".json")
+    documents = load_documents(data, json_only=path.suffix.lower() == ".json", lazy=lazy)
     return documents, recognise(documents)
 
 
@@ -205,15 +232,13 @@ def _recorded(number: int, exchange: Exchange) -> Recorded:
     chunks = exchange.chunks
     if len(chunks) == 1:  # the pieces of a stream are kept unpacked
         chunks = (_unpacked(chunks[0], exchange.response_headers, chat=chat),)
-    request, unread = (None, "") if other else _chat_request(asked)
     kind = exchange.response_headers.get("content-type", "")
     return Recorded(
         number=number,
         url=exchange.url,
         method=exchange.method,
-        request=request,
+        sent=(None, "") if other else asked,
         asked=hash(asked),
-        unread=unread if chat and exchange.method.upper() in ("POST", "") else "",
         status=exchange.status,
         chunks=chunks,
         streamed="event-stream" in kind or _is_stream(chunks[0] if chunks else b""),
@@ -248,10 +273,11 @@ def _grown(
             else:
                 told = hash(json.dumps(options))
             request = Request(log, options)
+        unread = turn.unread
         if base is not None and base.request is None:
-            request, turn = None, replace(turn, unread=turn.unread or base.unread)
+            request, unread = None, unread or base.unread
         marks.append((mark, told))
-        found.append(replace(turn, request=request, asked=hash((mark, told))))
+        found.append(replace(turn, sent=(request, unread), asked=hash((mark, told))))
     return found
 
 
@@ -276,6 +302,7 @@ def _unpacked(body: bytes, headers: Mapping[str, str], *, chat: bool) -> bytes:
         return body  # other traffic: nobody asks for it
 
 
+@functools.lru_cache(maxsize=1)  # one turn is asked for its request several times in a row
 def _chat_request(body: bytes) -> tuple[Request | None, str]:
     """The request in a body; or None, and what is wrong with it."""
     if not body.strip():

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from react_replay import CassetteError
 from react_replay.cassettes.reading import Recorded
 from react_replay.check import CODES, check_cassette, check_recorded
-from react_replay.messages import Request
 
 TOOLS = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
 USER = {"role": "user", "content": "?"}
@@ -50,7 +49,7 @@ def turn(
     return Recorded(
         number=number,
         url="https://api.example.com/v1/chat/completions",
-        request=Request.of(asked),
+        sent=json.dumps(asked).encode(),
         asked=hash(json.dumps(asked)),
         status=status,
         chunks=(data,),
@@ -219,15 +218,16 @@ def test_the_same_request_twice_is_said(second: Any, code: str) -> None:
 
 def test_other_traffic_is_passed_over_and_an_unreadable_request_is_not() -> None:
     """A GET has no violation; a chat request without a body has one."""
-    nothing = Recorded(number=1, url="/v1/models", request=None, status=200, chunks=(b"[]",), streamed=False)
+    nothing = Recorded(
+        number=1, url="/v1/models", sent=(None, ""), status=200, chunks=(b"[]",), streamed=False
+    )
     empty = Recorded(
         number=2,
         url="x",
-        request=None,
+        sent=(None, "the request has no body"),
         status=200,
         chunks=(json.dumps(called(call())).encode(),),
         streamed=False,
-        unread="the request has no body",
     )
     assert found(nothing, empty) == [(1, None, "request-unreadable")]
 

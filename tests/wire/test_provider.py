@@ -574,7 +574,7 @@ def test_an_index_answers_a_merged_request_from_an_unmerged_one() -> None:
     apart = Request([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], {"model": "m"})
     joined = Request([{"role": "user", "content": "a\n\nb"}], {"model": "m"})
     for recorded, now in ((apart, joined), (joined, apart)):
-        turn = Recorded(number=1, request=recorded, url="", status=200, chunks=(b"{}",), streamed=False)
+        turn = Recorded(number=1, sent=(recorded, ""), url="", status=200, chunks=(b"{}",), streamed=False)
         assert Index([turn]).take(now) is turn
 
 

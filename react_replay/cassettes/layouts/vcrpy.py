@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from react_replay.cassettes.blocks import Entries
 from react_replay.cassettes.bodies import body_bytes, json_bytes
 from react_replay.cassettes.documents import Unreadable
 from react_replay.cassettes.layouts.parts import flat_headers, mapping_at, only, status_of
@@ -23,9 +24,9 @@ METADATA = "x_react_replay"
 
 def entries(documents: Sequence[Any]) -> Sequence[Any] | None:
     document = only(documents)
-    if not isinstance(document, Mapping) or not isinstance(document.get("interactions"), list):
+    if not isinstance(document, Mapping) or not isinstance(document.get("interactions"), (list, Entries)):
         return None
-    found: list[Any] = document["interactions"]
+    found: Sequence[Any] = document["interactions"]
     first = found[0] if found else {}
     asked = first.get("request") if isinstance(first, Mapping) else None
     if isinstance(asked, Mapping) and "url" in asked and "uri" not in asked:
