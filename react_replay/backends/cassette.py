@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from react_replay.backends.base import ChatBackend, Chunk
 from react_replay.backends.wired import WiredBackend
@@ -37,6 +39,9 @@ from react_replay.wire import (
     split_completion,
 )
 
+if TYPE_CHECKING:
+    from react_replay.cassettes.blanked import Blanked
+
 __all__ = ["MODES", "CassetteBackend", "record_mode"]
 
 MODES = ("none", "once", "new_episodes", "all")
@@ -50,8 +55,10 @@ class CassetteBackend(ChatBackend):
     """Answers from the cassette at `path`; what `record` allows is asked of `live` and kept.
 
     `live` may be a function that makes the backend when something must be recorded; None means
-    `LiveBackend.from_env()`. `metadata` goes into the file. Raises `CassetteMissing`, `CassetteError`
-    (unreadable, never overwritten) and `CassetteMiss`.
+    `LiveBackend.from_env()`. `metadata` goes into the file. `layout` is how it is written: `full`, or `delta`
+    for long runs; None leaves a file's as it is. A secret stops the write; `redact=True` replaces keys, and a
+    list of regular expressions what they match as well: give the same to replay. Raises `CassetteMissing`,
+    `CassetteError` (unreadable, never overwritten) and `CassetteMiss`.
     """
 
     def __init__(
@@ -61,6 +68,8 @@ class CassetteBackend(ChatBackend):
         record: str = "none",
         live: ChatBackend | Callable[[], ChatBackend] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        layout: str | None = None,
+        redact: bool | Sequence[str | re.Pattern[str]] = False,
     ) -> None:
         self.path = Path(path)
         self.record = record_mode(record)
@@ -79,13 +88,23 @@ class CassetteBackend(ChatBackend):
         self._recording = None
         if self.record != "none":
             from react_replay.cassettes.recording import Recording
+            from react_replay.cassettes.redact import redaction_of
 
-            self._recording = Recording(self.path, replaces=self.record == "all")
+            redaction = redaction_of(redact)
+            self._extra |= {"redacted": True} if redaction is not None else {}
+            self._recording = Recording(
+                self.path, replaces=self.record == "all", layout=layout, redaction=redaction
+            )
         self._left = self._turns_left()
         standing = self._cassette.recorded if self._cassette and self.record != "all" else ()
-        self._index = Index(
-            (*standing, *read_interactions(self.path, self._left.interactions, first=len(standing) + 1))
+        turns: Iterable[Recorded] = (
+            *standing,
+            *read_interactions(self.path, self._left.interactions, first=len(standing) + 1),
         )
+        self._blanked = _blanked_for(redact, self._kept)
+        if self._blanked is not None:
+            turns = map(self._blanked.turn, turns)
+        self._index = Index(turns)
         self.recorded_at = self._recording_time()
         if self.recorded_at is not None:
             at = self.recorded_at
@@ -249,7 +268,9 @@ class CassetteBackend(ChatBackend):
                 return
             # What a broken-off replacement had and this one did not ask for is of another run.
             dropped = [turn.number - 1 for turn in self._index.unplayed] if self.record == "all" else []
-            self._recording.compile(self._provenance(), self._secrets(), dropped=dropped)
+            hint = self._recording.compile(self._provenance(), self._secrets(), dropped=dropped)
+        if hint:
+            warnings.warn(hint, stacklevel=2)
 
     def close(self) -> None:
         """Flush, and close a live backend that was made here."""
@@ -310,6 +331,8 @@ class CassetteBackend(ChatBackend):
         return datetime.now().astimezone().replace(microsecond=0) if self._records else None
 
     def _take(self, request: Request) -> Recorded | None:
+        if self._blanked is not None:
+            request = self._blanked(request)
         with self._lock:
             self._asked += 1
             asked = self._asked
@@ -363,6 +386,17 @@ class CassetteBackend(ChatBackend):
             **wired,
         }
         return {**facts, **self._kept, **self._extra}
+
+
+def _blanked_for(redact: bool | Sequence[str | re.Pattern[str]], kept: Mapping[str, Any]) -> Blanked | None:
+    """How requests are compared where secrets are replaced, now or when the file was recorded."""
+    if not redact and not kept.get("redacted"):
+        return None
+    from react_replay.cassettes.blanked import Blanked
+    from react_replay.cassettes.redact import redaction_of
+
+    redaction_of(redact)  # what is no pattern is refused on replay too
+    return Blanked(() if isinstance(redact, bool) else redact)
 
 
 def _refuse_to_extend(cassette: Cassette | None, mode: str) -> None:

@@ -20,6 +20,7 @@ from react_replay.backends.guard import GuardBackend
 from react_replay.backends.tape import Tape
 from react_replay.backends.wired import WiredBackend
 from react_replay.cassettes.allowed import response_headers, safe_url
+from react_replay.cassettes.keyshapes import key_names, keys_in_query
 from react_replay.cassettes.reading import Recorded
 from react_replay.errors import CassetteMiss, ConfigurationError
 from react_replay.messages import Request
@@ -36,7 +37,6 @@ __all__ = ["TransportSession"]
 CHAT = "/chat/completions"
 # What the request itself caused; other failures pass, and would fail every replay of the file.
 _KEPT_FAILURES = frozenset({400, 413, 422})
-_KEY_HEADERS = ("authorization", "api-key", "x-api-key")
 
 
 class TransportSession(CassetteBackend):
@@ -127,12 +127,14 @@ class _Wire(GuardBackend, WiredBackend):  # type: ignore[misc]  # it is never as
 
     def saw(self, asked: httpx2.Request) -> None:
         """Note whom a request goes to, and with which key."""
-        for name in _KEY_HEADERS:
-            if value := asked.headers.get(name, ""):
+        url = str(asked.url)
+        self._keys |= {url[key.start : key.end] for key in keys_in_query(url)}
+        for name, value in asked.headers.items():
+            if key_names(name):
                 self._keys.add(value.rpartition(" ")[2])
         if "client" not in self._facts:
             self._facts["client"] = asked.headers.get("user-agent", "")
-            self.provider = replace(provider_for(str(asked.url)), max_observation=None)
+            self.provider = replace(provider_for(url), max_observation=None)
 
 
 def _chat_request(asked: httpx2.Request) -> tuple[Request | None, str]:

@@ -21,8 +21,9 @@ from react_replay.cassettes.journal import (
     locked_folder,
     pending_turns,
 )
-from react_replay.cassettes.reading import Cassette, read_cassette
-from react_replay.cassettes.redact import refuse_secrets
+from react_replay.cassettes.layouts import delta
+from react_replay.cassettes.reading import METADATA, Cassette, read_cassette
+from react_replay.cassettes.redact import Redaction, refuse_secrets
 from react_replay.cassettes.writing import check_layout, interaction_of, save
 from react_replay.errors import CassetteError, CassetteMissing
 from react_replay.wire import Exchange
@@ -45,14 +46,18 @@ class _Part:
 class Recording:
     """A session's recording for the cassette at `path`; with `replaces` it replaces the file at first.
 
-    `layout` is `full` or `delta`; None leaves a file's as it is, and makes new ones full. Not thread-safe:
-    its owner takes one call at a time.
+    `layout` is `full` or `delta`; None leaves a file's as it is, and makes new ones full. `redaction` takes
+    secrets out before anything is written; those that are left stop the write. Not thread-safe: its owner
+    takes one call at a time.
     """
 
-    def __init__(self, path: Path, *, replaces: bool, layout: str | None = None) -> None:
+    def __init__(
+        self, path: Path, *, replaces: bool, layout: str | None = None, redaction: Redaction | None = None
+    ) -> None:
         if layout is not None:
             check_layout(layout)
         self._layout = layout
+        self._redaction = redaction
         self.path = path
         self.count = 0
         self._replaces = replaces
@@ -85,11 +90,13 @@ class Recording:
 
     def keep(self, exchange: Exchange, metadata: Mapping[str, Any], secrets: Sequence[str] = ()) -> None:
         """Journal one exchange. Raises `CassetteError` where it holds a secret or cannot be written."""
-        interaction = interaction_of(exchange)
+        interaction = self._without_secrets(interaction_of(exchange), secrets)
         refuse_secrets(self.path, interaction, secrets)
         if not self._parts or self._parts[-1].journal is None:
             self._take_back()
-            head = {"replaces": self._replaces, "metadata": json.loads(json.dumps(metadata, default=str))}
+            said = self._without_secrets(json.loads(json.dumps(metadata, default=str)), secrets)
+            refuse_secrets(self.path, {METADATA: said}, secrets)
+            head = {"replaces": self._replaces, "metadata": said}
             journal = Journal.create(self.path, head)
             self._parts.append(_Part(journal.path, journal))
         part = self._parts[-1]
@@ -97,6 +104,17 @@ class Recording:
         part.journal.add(interaction)
         part.turns.append(interaction)
         self.count += 1
+
+    def _without_secrets(self, value: Any, secrets: Sequence[str]) -> Any:
+        if self._redaction is None:
+            return value
+        self._redaction.know(secrets)
+        if self.count == 0:  # what stands in the file, and in journals, has numbers of its own
+            earlier = [turn for part in self._parts for turn in part.turns]
+            self._redaction.follow(json.dumps(earlier, default=str))
+            if self.path.is_file() and not self._replaces:
+                self._redaction.follow(self.path.read_text("utf-8", "replace"))
+        return self._redaction(value)
 
     def compile(
         self, metadata: Mapping[str, Any], secrets: Sequence[str] = (), *, dropped: Collection[int] = ()
@@ -106,6 +124,7 @@ class Recording:
         Gives a hint for whoever recorded, where there is one. Raises `CassetteError`; file and journals are
         then as they were.
         """
+        metadata = self._without_secrets(metadata, secrets)
         self._take_back()
         turns = [turn for part in self._parts for turn in part.turns]
         new = [turn for place, turn in enumerate(turns) if place not in dropped]
@@ -124,17 +143,22 @@ class Recording:
             save(self.path, chain(kept, new), metadata, layout=layout, secrets=secrets, before_replacing=note)
             for journal in journals:
                 journal.remove()
+            hint = "" if layout == "delta" else self._hint([*kept, *new])
         self._parts, self._replaces = [], False
-        return self._hint(layout)
+        return hint
 
-    def _hint(self, layout: str) -> str:
+    def _hint(self, interactions: Sequence[Mapping[str, Any]]) -> str:
+        """What to say of a large file whose requests are, for the most part, their histories again."""
         size = self.path.stat().st_size
-        if layout != "full" or size <= _LARGE:
+        if size <= _LARGE:
+            return ""
+        new = sum(len(str(turn.get("request"))) for turn in delta.compressed(interactions))
+        if new * 2 > sum(len(str(turn["request"]["body"])) for turn in interactions):
             return ""
         return (
-            f"{self.path} has {size / _LARGE:.1f} MiB, since every request repeats its history; "
-            'layout="delta" keeps each message once: react-replay convert '
-            f"{self.path} {self.path} --layout delta --force"
+            f"{self.path} has {size / _LARGE:.1f} MiB, since every request repeats its history. The layout "
+            'delta keeps each message once: record with layout="delta" (--layout delta), or react-replay '
+            f"convert {self.path} NEW.yaml --layout delta"
         )
 
     def release(self) -> None:

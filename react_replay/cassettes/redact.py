@@ -24,9 +24,20 @@ from react_replay.cassettes.keyshapes import (
 )
 from react_replay.errors import CassetteError, ConfigurationError
 
-__all__ = ["Leak", "Redaction", "compiled", "leaks", "redacted", "refuse_secrets"]
+__all__ = [
+    "PLACEHOLDER",
+    "Leak",
+    "Redaction",
+    "compiled",
+    "leaks",
+    "redacted",
+    "redaction_of",
+    "refuse_secrets",
+]
 
 Find = Callable[[str], list[Sighting]]
+
+PLACEHOLDER = re.compile(r"\[redacted-([0-9]{1,9})\]")
 
 _LITERAL = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.S)
 _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
@@ -61,8 +72,8 @@ def refuse_secrets(path: Path, document: Any, secrets: Sequence[str] = ()) -> No
     if first is not None:
         raise CassetteError(
             f"the recording for {path} holds what looks like a key ({first.kind}) at {first.place}; nothing "
-            "was written. Take it out of the prompt or the tool's result, or name it in `redact=`, and "
-            "record again",
+            "was written. Take it out of the prompt or the tool's result, or have keys replaced "
+            "(redact=True, --redact), and record again",
             path=str(path),
         )
 
@@ -159,7 +170,8 @@ def _named(document: Any, place: str) -> Iterator[tuple[str, str, str]]:
 class Redaction:
     """What replaces secrets: the same one by the same placeholder, numbered as they are met.
 
-    One object serves a whole recording. Without `shapes` only `patterns` and `secrets` are replaced.
+    One object serves a whole recording. Without `shapes` only `patterns` and `secrets` are replaced. What
+    is a placeholder already stays as it is.
     """
 
     def __init__(
@@ -171,13 +183,25 @@ class Redaction:
         headers: bool = False,
     ) -> None:
         self._patterns = compiled(patterns)
-        self._known = known_spellings(secrets)
+        self._secrets: set[str] = set()
+        self._known: tuple[str, ...] = ()
         self._shapes = shapes
         self._headers = headers
         self._numbers: dict[str, int] = {}
+        self._first = 1
+        self.know(secrets)
 
-    def __bool__(self) -> bool:
-        return bool(self._patterns or self._known or self._shapes)
+    def know(self, secrets: Iterable[str]) -> None:
+        """Replace these values too from now on: a key may show itself only when it is used."""
+        new = set(secrets) - self._secrets
+        if new:
+            self._secrets |= new
+            self._known = known_spellings(sorted(self._secrets))
+
+    def follow(self, text: str) -> None:
+        """Number on after the placeholders in a text: they stand for other secrets."""
+        numbers = [int(found) for found in PLACEHOLDER.findall(text)]
+        self._first = max([self._first, *(number + 1 for number in numbers)])
 
     def __call__(self, value: Any) -> Any:
         """The value without the secrets: a new one where it held any, else the same."""
@@ -214,10 +238,11 @@ class Redaction:
         return "".join(pieces) + text[end:] if pieces else text
 
     def _find(self, text: str) -> list[Sighting]:
-        return sightings(text, self._known, self._patterns, shapes=self._shapes)
+        found = sightings(text, self._known, self._patterns, shapes=self._shapes)
+        return _around(found, text) if found and "[redacted-" in text else found
 
     def _placeholder(self, secret: str) -> str:
-        return f"[redacted-{self._numbers.setdefault(secret, len(self._numbers) + 1)}]"
+        return f"[redacted-{self._numbers.setdefault(secret, len(self._numbers) + self._first)}]"
 
     def _literal(self, found: re.Match[str]) -> str:
         try:
@@ -296,6 +321,24 @@ class Redaction:
         return {**response, "x_react_replay": {**own, "chunks": chunks}}
 
 
+def _around(found: Sequence[Sighting], text: str) -> list[Sighting]:
+    """What was found but for the placeholders in it."""
+    taken = [match.span() for match in PLACEHOLDER.finditer(text)]
+    kept, at = [], 0
+    for start, end, kind in found:
+        while at < len(taken) and taken[at][1] <= start:
+            at += 1
+        here = at
+        while here < len(taken) and taken[here][0] < end:
+            if start < taken[here][0]:
+                kept.append(Sighting(start, taken[here][0], kind))
+            start = taken[here][1]
+            here += 1
+        if start < end:
+            kept.append(Sighting(start, end, kind))
+    return kept
+
+
 def _event_ends(body: bytes) -> list[int]:
     return [found.end() for found in re.finditer(rb"\r?\n\r?\n", body)]
 
@@ -306,3 +349,15 @@ def redacted(value: Any, patterns: Iterable[str | re.Pattern[str]]) -> Any:
     A pattern's first group is what is replaced, where it has one. Raises `ConfigurationError`.
     """
     return Redaction(patterns)(value)
+
+
+def redaction_of(redact: bool | Sequence[str | re.Pattern[str]]) -> Redaction | None:
+    """What `redact=` asks for: True replaces keys, patterns replace keys and what they match; else None.
+
+    Raises `ConfigurationError`.
+    """
+    if isinstance(redact, (str, bytes)) or not isinstance(redact, (bool, Sequence)):
+        raise ConfigurationError(
+            f"redact must be True or a list of regular expressions, got {redact!r}; write redact=[...]"
+        )
+    return Redaction(() if isinstance(redact, bool) else redact, shapes=True) if redact else None

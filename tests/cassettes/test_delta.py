@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -159,12 +160,35 @@ def test_a_recording_in_delta_stays_so_when_it_is_extended(tmp_path: Path) -> No
 
 
 def test_a_large_recording_is_told_of_the_layout(tmp_path: Path) -> None:
-    """Past a megabyte, once, as a text that is returned; the delta layout needs no such hint."""
-    body = json.dumps({"messages": [{"role": "user", "content": "x" * 1_100_000}]}).encode()
-    for layout in ("full", "delta"):
-        recording = Recording(tmp_path / layout, replaces=False, layout=layout)
-        recording.keep(Exchange(url="https://x/v1/chat/completions", request_body=body, chunks=(b"{}",)), {})
-        assert ("--layout delta" in recording.compile({})) is (layout == "full")
+    """Past a megabyte, where it would help, as a text that is returned."""
+    long = {"role": "user", "content": "x" * 300_000}
+    histories: dict[str, list[Any]] = {
+        "grows": [[long, *[{"role": "user", "content": str(n)}] * n] for n in range(5)],
+        "differs": [[{"role": "user", "content": str(n) * 300_000}] for n in range(5)],
+    }
+    for layout, name in (("full", "grows"), ("full", "differs"), ("delta", "grows")):
+        recording = Recording(tmp_path / f"{layout}-{name}", replaces=False, layout=layout)
+        for messages in histories[name]:
+            body = json.dumps({"messages": messages}).encode()
+            sent = Exchange(url="https://x/v1/chat/completions", request_body=body, chunks=(b"{}",))
+            recording.keep(sent, {})
+        assert ("--layout delta" in recording.compile({})) is ((layout, name) == ("full", "grows"))
+
+
+def test_a_backend_records_in_delta_and_suggests_it(tmp_path: Path) -> None:
+    """`layout="delta"` keeps a run so; a full one past a megabyte warns, and has been written."""
+    for layout in (None, "delta"):
+        path = tmp_path / str(layout)
+        live = ScriptedBackend(["x" * 400_000, "x" * 400_000, "x" * 400_000, "end"])
+        with ExitStack() as stack:
+            if layout is None:
+                stack.enter_context(pytest.warns(UserWarning, match="--layout delta"))
+            with CassetteBackend(path, record="once", live=live, layout=layout) as backend:
+                messages: list[Any] = [{"role": "user", "content": "?"}]
+                for _ in range(4):
+                    said = backend.complete(Request.of({"messages": messages})).content
+                    messages = [*messages, {"role": "assistant", "content": said}]
+        assert read_cassette(path).layout == ("vcrpy" if layout is None else "delta")
 
 
 def test_an_unknown_layout_is_named(tmp_path: Path) -> None:
