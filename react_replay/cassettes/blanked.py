@@ -56,4 +56,4 @@ class Blanked:
 
     def turn(self, turn: Recorded) -> Recorded:
         """The recorded turn with its request as it is compared."""
-        return turn if turn.request is None else replace(turn, request=self(turn.request))
+        return turn if turn.request is None else replace(turn, sent=(self(turn.request), ""))

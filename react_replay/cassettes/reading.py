@@ -26,7 +26,15 @@ from react_replay.log import Log
 from react_replay.messages import Completion, Request
 from react_replay.wire import Exchange, decode_events, fold, read_completion
 
-__all__ = ["METADATA", "Cassette", "Recorded", "read_cassette", "read_interactions"]
+__all__ = [
+    "METADATA",
+    "Cassette",
+    "Recorded",
+    "read_cassette",
+    "read_document",
+    "read_exchanges",
+    "read_interactions",
+]
 
 _LARGEST = 512 * 1024 * 1024
 # Other protocols that hold `messages` as well: Anthropic, OpenAI's responses, Ollama, Cohere, Bedrock.
@@ -73,8 +81,7 @@ class Recorded:
         if isinstance(self.sent, tuple):
             return self.sent
         request, why = _chat_request(self.sent)
-        meant = request is None and self.method.upper() in ("POST", "") and _CHAT.search(_place(self.url))
-        return request, why if meant else ""
+        return request, why if _wants_chat(self.method, self.url) else ""
 
     @property
     def chat(self) -> bool:
@@ -147,7 +154,7 @@ def _cassette(path: Path, data: bytes, *, lazy: bool) -> Cassette:
     recorded: list[Recorded] = []
     one, ours = _one(path, found), found.layout in (delta.NAME, vcrpy.NAME)
     if isinstance(found.entries, delta.Turns):
-        recorded = _grown(found.entries.steps, one)
+        recorded = _grown(found.entries.steps, path)
     else:
         for number, entry in enumerate(found.entries, 1):
             recorded.append(one(number, entry))
@@ -173,6 +180,40 @@ def _one(path: Path, found: Found) -> Callable[[int, Any], Recorded]:
             raise _unreadable(path, f"interaction {number} is not readable: {why}{where}") from why
 
     return one
+
+
+def read_exchanges(path: Path) -> tuple[Cassette, list[Exchange], Sequence[Any]]:
+    """A cassette, its exchanges with unpacked bodies, its entries as they stand. As `read_cassette`."""
+    cassette = read_cassette(path)
+    _, found = _found(path, _contents(path))
+    exchanges = []
+    for number, entry in enumerate(found.entries, 1):
+        exchange = found.exchange(entry)
+        try:
+            asked = _unpacked(exchange.request_body, exchange.request_headers, chat=True)
+            chunks = exchange.chunks
+            if len(chunks) == 1:
+                chunks = (_unpacked(chunks[0], exchange.response_headers, chat=True),)
+        except Unreadable as why:
+            raise _unreadable(path, f"interaction {number} is not readable: {why}") from why
+        exchanges.append(replace(exchange, request_body=asked, chunks=chunks))
+    return cassette, exchanges, found.entries
+
+
+def read_document(path: Path, *, writing: bool = True) -> Any:
+    """A cassette's document, or a list of them. For `writing`, `CassetteError` where it is not ours to."""
+    cassette = read_cassette(path)
+    if writing and not cassette.extensible:
+        what = "with parsed bodies" if cassette.layout == "vcrpy" else f"in the layout of {cassette.layout}"
+        raise CassetteError(
+            f"the cassette {path} is {what}, which is not written here. Convert it first: "
+            f"react-replay convert {path} NEW.yaml",
+            path=str(path),
+        )
+    documents, found = _found(path, _contents(path))
+    if documents == [None]:  # a trace: bytes and lengths
+        return list(found.entries)
+    return documents[0] if len(documents) == 1 else documents
 
 
 def read_interactions(
@@ -224,21 +265,31 @@ def _is_parsed(entry: Mapping[str, Any]) -> bool:
     return "parsed_body" in entry["request"] or "parsed_body" in entry["response"]
 
 
-def _recorded(number: int, exchange: Exchange) -> Recorded:
-    place = _place(exchange.url)
-    chat = _CHAT.search(place) is not None
-    other = not chat and _OTHER_PROTOCOL.search(place) is not None
+def _recorded(
+    number: int,
+    exchange: Exchange,
+    *,
+    step: delta.Whole | delta.Unfolded | None = None,
+    base: Recorded | None = None,
+) -> Recorded:
+    """One turn; that of a `step` of the delta layout continues the request of `base`."""
+    chat, other = _protocol(exchange.url)
     asked = _unpacked(exchange.request_body, exchange.request_headers, chat=chat)
     chunks = exchange.chunks
     if len(chunks) == 1:  # the pieces of a stream are kept unpacked
         chunks = (_unpacked(chunks[0], exchange.response_headers, chat=chat),)
+    sent: bytes | tuple[Request | None, str] = (None, "") if other else asked
+    if step is not None:
+        request, unread = (None, "") if other else _chat_request(asked)
+        request, unread = _continued(request, unread, step, base)
+        sent = request, unread if _wants_chat(exchange.method, exchange.url) else ""
     kind = exchange.response_headers.get("content-type", "")
     return Recorded(
         number=number,
         url=exchange.url,
         method=exchange.method,
-        sent=(None, "") if other else asked,
-        asked=hash(asked),
+        sent=sent,
+        asked=hash(asked if step is None else step.mark),
         status=exchange.status,
         chunks=chunks,
         streamed="event-stream" in kind or _is_stream(chunks[0] if chunks else b""),
@@ -246,39 +297,44 @@ def _recorded(number: int, exchange: Exchange) -> Recorded:
     )
 
 
-def _grown(
-    steps: Sequence[delta.Whole | delta.Unfolded], one: Callable[[int, Any], Recorded]
-) -> list[Recorded]:
+def _grown(steps: Sequence[delta.Whole | delta.Unfolded], path: Path) -> list[Recorded]:
     """Turns of the delta layout: a request's messages are a view of the log that it continues."""
     found: list[Recorded] = []
-    marks: list[tuple[int, int]] = []  # of each turn's messages and options, so that equal requests are known
     for number, step in enumerate(steps, 1):
-        turn = one(number, step.interaction)
-        request = turn.request
-        mark, told = 0, turn.asked
-        base: Recorded | None = None
-        if isinstance(step, delta.Unfolded):
-            base = found[step.base - 1]
-            mark, told = marks[step.base - 1]
-        if request is not None:
-            new = request.messages
-            for message in new:
-                mark = hash((mark, json.dumps(message)))
-            log, options = Log(new), request.options
-            if base is not None and base.request is not None:
-                assert isinstance(base.request.messages, Log)
-                log = base.request.messages.extend(new)
-            if isinstance(step, delta.Unfolded) and step.bare:
-                options = base.request.options if base is not None and base.request is not None else options
-            else:
-                told = hash(json.dumps(options))
-            request = Request(log, options)
-        unread = turn.unread
-        if base is not None and base.request is None:
-            request, unread = None, unread or base.unread
-        marks.append((mark, told))
-        found.append(replace(turn, sent=(request, unread), asked=hash((mark, told))))
+        base = found[step.base - 1] if isinstance(step, delta.Unfolded) else None
+        try:
+            found.append(_recorded(number, vcrpy.exchange(step.interaction), step=step, base=base))
+        except Unreadable as why:
+            raise _unreadable(path, f"turn {number} is not readable: {why}") from why
     return found
+
+
+def _continued(
+    request: Request | None, unread: str, step: delta.Whole | delta.Unfolded, base: Recorded | None
+) -> tuple[Request | None, str]:
+    """The whole request of a turn that was read as it stands, and why there is none."""
+    if base is not None and base.request is None:
+        return None, unread or base.unread
+    if request is None:
+        return None, unread
+    if base is None or base.request is None:
+        return Request(Log(request.messages), request.options), ""
+    assert isinstance(base.request.messages, Log)
+    bare = isinstance(step, delta.Unfolded) and step.bare
+    options = base.request.options if bare else request.options
+    return Request(base.request.messages.extend(request.messages), options), ""
+
+
+def _wants_chat(method: str, url: str) -> bool:
+    return method.upper() in ("POST", "") and _protocol(url)[0]
+
+
+@functools.lru_cache(maxsize=64)  # a cassette has few addresses
+def _protocol(url: str) -> tuple[bool, bool]:
+    """Whether a URL is one of chat completions, or else one of a protocol that looks like it."""
+    place = _place(url)
+    chat = _CHAT.search(place) is not None
+    return chat, not chat and _OTHER_PROTOCOL.search(place) is not None
 
 
 def _place(url: str) -> str:

@@ -139,18 +139,23 @@ def _flat(interaction: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _full(flat: Mapping[str, Any]) -> dict[str, Any]:
+def _full(flat: Mapping[str, Any], read: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The interaction of what stands flat. Headers that are in `read` already are not read again."""
+    read = {} if read is None else read
+    for name in ("request_headers", "response_headers"):
+        if flat[name] not in read:
+            read[flat[name]] = json.loads(flat[name])
     code, _, message = flat["status"].partition(" ")
     response: dict[str, Any] = {
         "body": {"string": flat["response"]},
-        "headers": json.loads(flat["response_headers"]),
+        "headers": read[flat["response_headers"]],
         "status": {"code": int(code), "message": message},
     }
     if "chunks" in flat:
         response[METADATA] = {"chunks": [int(length) for length in flat["chunks"].split()]}
     asked = {
         "body": flat["request"],
-        "headers": json.loads(flat["request_headers"]),
+        "headers": read[flat["request_headers"]],
         "method": flat["method"],
         "uri": flat["uri"],
     }
@@ -174,10 +179,15 @@ def entries(documents: Sequence[Any]) -> list[Any] | None:
     return turns
 
 
+Mark = tuple[int, int]
+"""Equal for requests of the same bytes: of their messages, and of what stands around them. In one process."""
+
+
 class Whole(NamedTuple):
     """A turn that is no continuation: its interaction, whole."""
 
     interaction: Mapping[str, Any]
+    mark: Mark
 
 
 class Unfolded(NamedTuple):
@@ -187,6 +197,7 @@ class Unfolded(NamedTuple):
     """
 
     interaction: Mapping[str, Any]
+    mark: Mark
     base: int
     new: str
     bare: bool
@@ -201,13 +212,10 @@ class Turns(Sequence[Mapping[str, Any]]):
     def __init__(self, found: Sequence[Any]) -> None:
         self.steps: list[Whole | Unfolded] = []
         common: dict[str, Any] = {}
+        headers: dict[str, Any] = {}
         for number, turn in enumerate(found, 1):
             try:
-                step, common = _step(turn, common, number)
-                if isinstance(step, Unfolded):
-                    base = self.steps[step.base - 1]
-                    if isinstance(base, Whole) and _cut(base.interaction["request"].get("body")) is None:
-                        raise Unreadable(f"turn {step.base}, which it continues, has no indented `messages`")
+                step, common = _step(turn, common, self.steps, headers)
             except Unreadable as why:
                 raise Unreadable(f"turn {number} is not readable: {why}") from why
             except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -278,24 +286,45 @@ def _with_body(step: Unfolded, body: str) -> Mapping[str, Any]:
     return {**interaction, "request": {**interaction["request"], "body": body}}
 
 
-def _step(turn: Any, common: dict[str, Any], number: int) -> tuple[Whole | Unfolded, dict[str, Any]]:
+def _step(
+    turn: Any, common: dict[str, Any], steps: Sequence[Whole | Unfolded], headers: dict[str, Any]
+) -> tuple[Whole | Unfolded, dict[str, Any]]:
+    """The next of `steps`, and what the turn after it has in common with it; `headers` are those read."""
     if not isinstance(turn, Mapping):
         raise Unreadable(f"it must be a mapping, found {type(turn).__name__}")
     if "interaction" in turn:
         interaction = turn["interaction"]
         if not isinstance(interaction, Mapping) or not isinstance(interaction.get("request"), Mapping):
             raise Unreadable("`interaction` must be a mapping with a `request` and a `response`")
-        return Whole(interaction), common
+        return Whole(interaction, _mark(interaction["request"].get("body"))), common
     flat = {**{name: common[name] for name in _COMMON if name in common}, **turn}
     base = flat.pop("continues", None)
-    interaction = _full(flat)
-    if base is None:
-        return Whole(interaction), flat
+    interaction = _full(flat, headers)
     body = flat["request"]
-    if type(base) is not int or not 0 < base < number:
+    if base is None:
+        return Whole(interaction, _mark(body)), flat
+    if type(base) is not int or not 0 < base <= len(steps):
         raise Unreadable(f"`continues` must be the number of an earlier turn, found {str(base)[:40]}")
     cut = _cut(body)
     if cut is None and body != _NO_MORE:
         raise Unreadable("its `request` must be indented JSON with `messages`, as it was written")
-    bare = cut is None or (cut.head, cut.tail) == _BARE
-    return Unfolded(interaction, base, body, bare), flat
+    earlier = steps[base - 1]
+    if isinstance(earlier, Whole) and _cut(earlier.interaction["request"].get("body")) is None:
+        raise Unreadable(f"turn {base}, which it continues, has no indented `messages`")
+    if cut is None:
+        return Unfolded(interaction, earlier.mark, base, body, True), flat
+    bare = cut[::2] == _BARE
+    around = earlier.mark[1] if bare else hash(cut[::2])
+    return Unfolded(interaction, (_grown(earlier.mark[0], cut.messages), around), base, body, bare), flat
+
+
+def _mark(body: Any) -> Mark:
+    cut = _cut(body)
+    return (0, hash(str(body))) if cut is None else (_grown(0, cut.messages), hash(cut[::2]))
+
+
+def _grown(mark: int, messages: str) -> int:
+    """The mark of a history that goes on, however it was divided into turns."""
+    for message in messages.split("\n    },\n    {"):
+        mark = hash((mark, message.strip("\n {}")))
+    return mark
