@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +66,37 @@ def _readable(body: bytes) -> str | bytes:
         return text
     try:
         value = json.loads(text)
-        same = text.strip() in _spellings(value)
+        same = text.strip() in _spellings(value, text)
     except (ValueError, RecursionError):
         return text
     if not same:  # indenting would change a number's spelling, or lose a repeated key
         return text
-    pretty = json.dumps(value, ensure_ascii=False, indent=2)
-    return _SPECIAL.sub(lambda found: _json_escape(found.group()), pretty)
+    return _SPECIAL.sub(lambda found: _json_escape(found.group()), _indented(value, "\n"))
 
 
-def _spellings(value: Any) -> Iterator[str]:
-    for separators, indent in (((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2)):
-        for ascii_only in (False, True):
-            yield json.dumps(value, ensure_ascii=ascii_only, separators=separators, indent=indent)
+def _spellings(value: Any, text: str) -> Iterator[str]:
+    """How clients spell a JSON value, what `text` looks like first: most bodies cost one of them."""
+    spaced, ascii_only = '": ' in text[:400], text.isascii()
+    for separators in ((", ", ": "), (",", ":")) if spaced else ((",", ":"), (", ", ": ")):
+        for plain in (ascii_only, not ascii_only):
+            yield json.dumps(value, ensure_ascii=plain, separators=separators)
+    for plain in (True, False):
+        yield json.dumps(value, ensure_ascii=plain, indent=2)
+
+
+def _indented(value: Any, line: str) -> str:
+    """`json.dumps(value, ensure_ascii=False, indent=2)` of what was parsed, whose own way there is slow."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    inner = line + "  "
+    if isinstance(value, dict) and value:
+        members = [
+            f"{inner}{encode_basestring(name)}: {_indented(item, inner)}" for name, item in value.items()
+        ]
+        return "{" + ",".join(members) + line + "}"
+    if isinstance(value, list) and value:
+        return "[" + ",".join([inner + _indented(item, inner) for item in value]) + line + "]"
+    return json.dumps(value)
 
 
 def _json_escape(character: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,14 @@ def test_a_json_body_keeps_its_meaning(value: dict[str, Any], ascii_only: bool, 
     sent = body.encode("utf-8", "replace")
     kept = interaction_of(exchange(sent, b"x"))["request"]["body"]
     assert json.loads(kept) == json.loads(sent)
+
+
+@given(VALUES)
+def test_indenting_is_that_of_json(value: Any) -> None:
+    """A body in plain words is written as `json.dumps` indents it."""
+    plain = json.loads(re.sub(r"\\u[0-9a-f]{4}", "北", json.dumps({"a": value})))
+    kept = interaction_of(exchange(json.dumps(plain).encode(), b"x"))["request"]["body"]
+    assert kept == json.dumps(plain, ensure_ascii=False, indent=2)
 
 
 def test_json_is_indented_with_raw_chinese_and_emoji() -> None:
