@@ -9,7 +9,7 @@ import pytest
 
 import react_replay
 
-HEAVY = ("openai", "vcr", "pydantic", "hypothesis", "typer", "rich", "yaml", "dotenv", "httpx2")
+HEAVY = ("asyncio", "openai", "vcr", "pydantic", "hypothesis", "typer", "rich", "yaml", "dotenv", "httpx2")
 
 
 def loaded(code: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -37,7 +36,9 @@ class ChatBackend(ABC):
 
     async def acomplete(self, request: Request) -> Completion:
         """The same, for an event loop; by default `complete` in a thread."""
-        return await asyncio.to_thread(self.complete, request)
+        from asyncio import to_thread
+
+        return await to_thread(self.complete, request)
 
     def stream(self, request: Request) -> Iterator[Chunk]:
         """The reply in chunks as they come; by default the whole reply, cut up."""

@@ -6,7 +6,6 @@ a served one go through the same code. A request's bytes and its answer's are ke
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -184,7 +183,9 @@ class LiveBackend(WiredBackend, ChatBackend):
 
     def _aclient(self) -> Any:
         """The client of the running event loop: connections of another loop cannot be used again."""
-        running = asyncio.get_running_loop()
+        from asyncio import get_running_loop
+
+        running = get_running_loop()
         if self._async is None or self._async[0] is not running:
             import httpx2
             import openai

@@ -6,7 +6,6 @@ observation for the model; only a wrong definition raises. pydantic is imported 
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import json
@@ -185,7 +184,9 @@ class Toolbox(Mapping[str, Tool]):
             if item.is_async:
                 value = await item.func(**arguments)
             else:
-                value = await asyncio.to_thread(item.func, **arguments)
+                from asyncio import to_thread
+
+                value = await to_thread(item.func, **arguments)
                 if hasattr(value, "__await__"):
                     value = await value
         except Exception as error:
@@ -222,6 +223,8 @@ def _wait_for(value: Any) -> Any:
 
     async def wait() -> Any:
         return await value
+
+    import asyncio  # a quarter of the start of a process that needs none
 
     try:
         asyncio.get_running_loop()
