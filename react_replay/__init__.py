@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from react_replay.dialects import ToolCalls as ToolCalls
     from react_replay.errors import BackendError as BackendError
     from react_replay.errors import CalculatorError as CalculatorError
+    from react_replay.errors import CassetteDrift as CassetteDrift
     from react_replay.errors import CassetteError as CassetteError
     from react_replay.errors import CassetteMiss as CassetteMiss
     from react_replay.errors import CassetteMissing as CassetteMissing
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from react_replay.errors import ReactReplayError as ReactReplayError
     from react_replay.errors import ScriptExhausted as ScriptExhausted
     from react_replay.errors import ToolDefinitionError as ToolDefinitionError
+    from react_replay.errors import UnplayedTurns as UnplayedTurns
     from react_replay.events import ModelAsked as ModelAsked
     from react_replay.events import ModelReplied as ModelReplied
     from react_replay.events import RunFinished as RunFinished
@@ -57,6 +59,7 @@ _HOMES = {
     "errors": (
         "BackendError",
         "CalculatorError",
+        "CassetteDrift",
         "CassetteError",
         "CassetteMiss",
         "CassetteMissing",
@@ -65,6 +68,7 @@ _HOMES = {
         "ReactReplayError",
         "ScriptExhausted",
         "ToolDefinitionError",
+        "UnplayedTurns",
     ),
     "events": (
         "ModelAsked",

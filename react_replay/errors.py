@@ -10,7 +10,9 @@
     └── CassetteError         a cassette cannot be read or written
         ├── CassetteMissing   it is not there
         ├── NotACassette      it is there, and is something else
-        └── CassetteMiss      it is there, but holds no answer to this request
+        ├── CassetteMiss      it is there, but holds no answer to this request
+        │   └── CassetteDrift     it holds one to a request that differs in what is tolerated, elsewhere
+        └── UnplayedTurns     it holds answers that nobody asked for
 
 A model's bad output is none of these: it is data, and goes back to the model as an observation.
 All but `BackendError` are our own side's mistakes, so they leave `Agent.run`.
@@ -23,6 +25,7 @@ from collections.abc import Iterable
 __all__ = [
     "BackendError",
     "CalculatorError",
+    "CassetteDrift",
     "CassetteError",
     "CassetteMiss",
     "CassetteMissing",
@@ -32,6 +35,7 @@ __all__ = [
     "ReactReplayError",
     "ScriptExhausted",
     "ToolDefinitionError",
+    "UnplayedTurns",
     "did_you_mean",
 ]
 
@@ -97,7 +101,8 @@ class CassetteMiss(CassetteError):
 
     `turn` is the request's number in this session, from 1; `nearest` the number of the recorded turn
     that is most alike, from 1 (None in an empty cassette); `differing` the first path that differs,
-    such as `messages[3].content`; `expected` and `actual` what stands there, recorded and now.
+    such as `messages[3].content`; `expected` and `actual` what stands there, recorded and now; `tool` the
+    name of the tool whose result differs, if it is one.
     """
 
     def __init__(
@@ -110,6 +115,7 @@ class CassetteMiss(CassetteError):
         differing: str = "",
         expected: object = None,
         actual: object = None,
+        tool: str = "",
     ) -> None:
         super().__init__(message, path=path)
         self.turn = turn
@@ -117,6 +123,19 @@ class CassetteMiss(CassetteError):
         self.differing = differing
         self.expected = expected
         self.actual = actual
+        self.tool = tool
+
+
+class CassetteDrift(CassetteMiss):
+    """A request differs from the recorded one in fields that are tolerated, and `on_drift` is "fail"."""
+
+
+class UnplayedTurns(CassetteError):
+    """Recorded turns that no request asked for; `turns` are their numbers, from 1."""
+
+    def __init__(self, message: str, *, path: str = "", turns: Iterable[int] = ()) -> None:
+        super().__init__(message, path=path)
+        self.turns = tuple(turns)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -9,16 +9,20 @@ grew is digested from where the last one ended.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import marshal
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from react_replay.cassettes.apart import NOTHING, Apart
+from react_replay.cassettes.masks import NO_MASKS, Masks
 from react_replay.log import Log
 from react_replay.messages import Message, Request
 from react_replay.wire.shaping import BLANK_LINE, REASONING, plain_text
 
-__all__ = ["Digester", "Key", "canonical_message", "canonical_messages", "canonical_options"]
+__all__ = ["Digester", "Key", "canonical_messages", "canonical_options"]
 
 Key = tuple[bytes, bytes]
 """The digests of a request's messages and of its options without the model."""
@@ -70,12 +74,15 @@ def canonical_message(message: Message, ids: dict[str, str]) -> dict[str, Any]:
     return plain
 
 
-def canonical_messages(messages: Iterable[Message]) -> list[tuple[int, dict[str, Any]]]:
+def canonical_messages(
+    messages: Iterable[Message], masks: Masks = NO_MASKS
+) -> list[tuple[int, dict[str, Any]]]:
     """The messages of a request, neighbours merged, each with the place where it begins in the request."""
     ids: dict[str, str] = {}
     merged: list[tuple[int, dict[str, Any]]] = []
     open_role = None
     for place, message in enumerate(messages):
+        message = masks.message(place, message)
         text = plain_text(message)
         if text is None:
             merged.append((place, canonical_message(message, ids)))
@@ -104,60 +111,160 @@ def _numbered(identity: Any, ids: dict[str, str]) -> str:
     return ids.setdefault(str(identity), f"call#{len(ids) + 1}")
 
 
-def _bytes(value: Any) -> bytes:
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
+_quoted = json.encoder.encode_basestring
+
+
+def _dumped(value: Any) -> str:
     try:
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    except (TypeError, ValueError):  # keys of mixed types, or a cycle: equal only to itself
-        text = repr(value)
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError):  # keys of mixed types, or a cycle: equal only to itself
+        return repr(value)
+
+
+def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-class Digester:
-    """Keys of requests. Remembers the last history, so that one more turn costs one more turn."""
+def _dumped_arguments(written: str) -> str:
+    try:
+        return _ENCODER.encode(json.loads(written))
+    except (ValueError, RecursionError):
+        return _quoted(written)
 
-    def __init__(self) -> None:
+
+_remembered_arguments = functools.lru_cache(4096)(_dumped_arguments)
+_REMEMBERED = 4096  # characters: of longer arguments the memory would cost more than the reading
+
+
+class Digester:
+    """Keys of requests. Remembers the last history, so that one more turn costs one more turn.
+
+    `masks` are applied first; what `apart` names is left out.
+    """
+
+    def __init__(self, *, masks: Masks = NO_MASKS, apart: Apart = NOTHING) -> None:
+        self._masks = masks
+        self._apart = apart
+        self._plain = not masks and apart is NOTHING
         self._log: Log[Message] = Log()
+        self._options: tuple[Any, bytes] = (None, b"")
+        self._known_options: dict[bytes, bytes] = {}
+        self._begin()
+
+    def _begin(self) -> None:
         self._ids: dict[str, str] = {}
         self._hash = hashlib.blake2b(digest_size=16)
         self._open = ("", False)  # the role of a text that may go on, and whether it has any yet
-        self._options: tuple[Any, bytes] = (None, b"")
+        self._place = 0
+        self._opening = True
 
     def key(self, request: Request) -> Key:
-        messages = request.messages
-        if isinstance(messages, Log) and len(self._log) and messages.continues(self._log):
-            new: Iterable[Message] = messages[len(self._log) :]
-        else:
-            self._ids = {}
-            self._hash = hashlib.blake2b(digest_size=16)
-            self._open = ("", False)
-            new = messages
-        for message in new:
+        return self.history(request.messages), self._options_digest(request.options)
+
+    def history(self, messages: Sequence[Message]) -> bytes:
+        """The digest of messages alone."""
+        self.histories(messages, len(messages))
+        return self._hash.digest()
+
+    def histories(self, messages: Sequence[Message], start: int) -> list[bytes]:
+        """The digests of the messages up to each from `start` on, itself included."""
+        known, log = len(self._log), messages if isinstance(messages, Log) else None
+        if log is None or not known or known > start or not log.continues(self._log):
+            self._begin()
+            known = 0
+        new = messages[known:] if known else messages
+        self._log = Log()  # where a message cannot be digested, nothing is remembered
+        digests = []
+        for place, message in enumerate(new, known):
             self._add(message)
-        self._log = messages if isinstance(messages, Log) else Log()
-        return self._hash.digest(), self._options_digest(request.options)
+            if place >= start:
+                digests.append(self._hash.digest())
+        if log is not None:
+            self._log = log
+        return digests
 
     def _add(self, message: Message) -> None:
         """Digest one more message. A text has no end before the next message begins, so it can go on."""
-        text = plain_text(message)
+        if not self._plain:
+            place, self._place = self._place, self._place + 1
+            self._opening = self._opening and message.get("role") != "assistant"
+            if self._apart.leaves_out(message, opening=self._opening):
+                return
+            if self._masks:
+                message = self._masks.message(place, message)
+        role = message.get("role")
+        content = message.get("content")
+        usual = type(content) is str and len(message) == 2 and role in ("user", "assistant")
+        text = content if usual else plain_text(message)
         if text is None:
-            self._hash.update(b"\n" + _bytes(canonical_message(message, self._ids)))
+            whole = self._tool_result(message) or self._tool_calls(message)
+            self._hash.update(_bytes(whole or "\n" + _dumped(canonical_message(message, self._ids))))
             self._open = ("", False)
             return
-        role, said = self._open
-        written = _bytes(text)[1:-1]  # escaped: it holds no line break and no bare quotation mark
-        if message["role"] != role:
-            role, said = message["role"], False
-            self._hash.update(f'\n{role}"'.encode())
+        before, said = self._open
+        written = _quoted(text)[1:-1]  # escaped: it holds no line break and no bare quotation mark
+        if role != before:
+            said = False
+            written = f'\n{role}"{written}'
         elif said and text:
-            self._hash.update(_bytes(BLANK_LINE)[1:-1])
-        self._hash.update(written)
-        self._open = (role, said or bool(text))
+            written = _quoted(BLANK_LINE)[1:-1] + written
+        self._hash.update(_bytes(written))
+        self._open = (str(role), said or bool(text))
+
+    # The two usual shapes of other messages, spelled as `canonical_message` and JSON would: most of the work.
+
+    def _tool_result(self, message: Message) -> str | None:
+        if len(message) != 3 or message.get("role") != "tool":
+            return None
+        content, identity = message.get("content"), message.get("tool_call_id")
+        if type(content) is not str or type(identity) is not str:
+            return None
+        number = _numbered(identity, self._ids)
+        return f'\n{{"content": {_quoted(content)}, "role": "tool", "tool_call_id": "{number}"}}'
+
+    def _tool_calls(self, message: Message) -> str | None:
+        calls = message.get("tool_calls")
+        content = message.get("content")
+        if message.get("role") != "assistant" or type(calls) is not list or not calls:
+            return None
+        others = message.keys() - {"role", "content", "tool_calls", *REASONING}
+        if others or not (content is None or type(content) is str):
+            return None
+        functions = []
+        for call in calls:
+            function = call.get("function") if type(call) is dict else None
+            if type(function) is not dict or len(function) != 2:
+                return None
+            name, arguments = function.get("name"), function.get("arguments")
+            if type(name) is not str or type(arguments) is not str:
+                return None
+            read = _remembered_arguments if len(arguments) <= _REMEMBERED else _dumped_arguments
+            functions.append((call.get("id"), f'{{"arguments": {read(arguments)}, "name": {_quoted(name)}}}'))
+        # Numbered at the end: a call in another shape, above, leaves the numbers as they were.
+        written = ", ".join(
+            f'{{"function": {function}, "id": "{_numbered(identity, self._ids)}"}}'
+            for identity, function in functions
+        )
+        said = f'"content": {_quoted(content)}, ' if content else ""
+        return f'\n{{{said}"role": "assistant", "tool_calls": [{written}]}}'
 
     def _options_digest(self, options: Mapping[str, Any]) -> bytes:
-        # A run sends the same options object with every request.
-        if options is not self._options[0]:
-            plain = canonical_options(options)
+        # A run sends the same options object with every request, and another process's equal ones.
+        if options is self._options[0]:
+            return self._options[1]
+        try:
+            same = marshal.dumps(
+                options if type(options) is dict else dict(options), 2
+            )  # 2: without references
+        except ValueError:
+            same = b""
+        digest = self._known_options.get(same) if same else None
+        if digest is None:
+            plain = self._apart.options_of(canonical_options(self._masks.options(options)))
             plain.pop("model", None)
-            digest = hashlib.blake2b(_bytes(plain), digest_size=16).digest()
-            self._options = (options, digest)
-        return self._options[1]
+            digest = hashlib.blake2b(_bytes(_dumped(plain)), digest_size=16).digest()
+            if same and len(self._known_options) < 256:
+                self._known_options[same] = digest
+        self._options = (options, digest)
+        return digest
