@@ -15,7 +15,7 @@ from react_replay import loop
 from react_replay.backends.base import ChatBackend
 from react_replay.dialects import dialect as find_dialect
 from react_replay.dialects.base import Dialect
-from react_replay.errors import BackendError, ConfigurationError, ReactReplayError
+from react_replay.errors import BackendError, CassetteMiss, ConfigurationError, ReactReplayError
 from react_replay.events import (
     Event,
     ModelAsked,
@@ -25,7 +25,7 @@ from react_replay.events import (
     ToolFinished,
     ToolStarted,
 )
-from react_replay.messages import Message, checked_messages
+from react_replay.messages import Message, Observation, ToolCall, checked_messages
 from react_replay.result import Limits, RunResult, StopReason
 from react_replay.tools.base import Tool, Toolbox, as_toolbox
 from react_replay.tools.clock import ticking
@@ -126,6 +126,24 @@ class Agent:
             accept=self.accept,
         )
 
+    def _recorded(self, state: loop.State, calls: Sequence[ToolCall]) -> list[str] | None:
+        """What these calls gave when they were recorded; None where they are to run."""
+        messages = self.backend.recorded_results(state.messages, calls)
+        if messages is None:
+            return None
+        from react_replay.dialects.unrendered import observed
+
+        if not messages:  # such as the calls of a last step: no request told their results
+            return ["error: the recording ends here: it holds no result of this call"] * len(calls)
+        texts = observed(state.rules.dialect, calls, messages)
+        if texts is None:
+            raise CassetteMiss(
+                f"the recording has no results for these {len(calls)} calls in the form of the dialect "
+                f"{state.rules.dialect.name!r}: was it recorded with another one? "
+                "where results are not taken from it the tools run"
+            )
+        return texts
+
     def _events(self, state: loop.State, *, streaming: bool = False, shown: bool = True) -> Iterator[Event]:
         clock = self.clock or self.backend.clock
         self.backend.begin()
@@ -156,11 +174,14 @@ class Agent:
                     if shown:
                         yield ModelReplied(state.current or state.steps[-1], state.pending)
                 elif isinstance(action, loop.CallTools):
-                    seen = []
+                    recorded = self._recorded(state, action.calls)
+                    seen: list[Observation] = []
                     for call in action.calls:
                         if shown:
                             yield ToolStarted(call)
-                        if clock is None:
+                        if recorded is not None:
+                            seen.append(self.toolbox.replayed(call, recorded[len(seen)]))
+                        elif clock is None:
                             seen.append(self.toolbox.call(call))
                         else:
                             with ticking(clock):
@@ -209,12 +230,16 @@ class Agent:
                     if shown:
                         yield ModelReplied(state.current or state.steps[-1], state.pending)
                 elif isinstance(action, loop.CallTools):
-                    seen = []
+                    recorded = self._recorded(state, action.calls)
+                    seen: list[Observation] = []
                     for call in action.calls:
                         if shown:
                             yield ToolStarted(call)
-                        with ticking(clock):
-                            seen.append(await self.toolbox.acall(call))
+                        if recorded is not None:
+                            seen.append(self.toolbox.replayed(call, recorded[len(seen)]))
+                        else:
+                            with ticking(clock):
+                                seen.append(await self.toolbox.acall(call))
                         if shown:
                             yield ToolFinished(seen[-1])
                     state = loop.on_observations(state, seen)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from react_replay.messages import Completion, Request
+from react_replay.messages import Completion, Message, Request, ToolCall
 from react_replay.wire import NEUTRAL, Provider, split_completion
 
 __all__ = ["ChatBackend", "Chunk"]
@@ -48,6 +48,15 @@ class ChatBackend(ABC):
         """The same, for an event loop."""
         for chunk in split_completion(await self.acomplete(request)):
             yield chunk
+
+    def recorded_results(
+        self, messages: Sequence[Message], calls: Sequence[ToolCall]
+    ) -> Sequence[Message] | None:
+        """The messages that answer `calls`, behind `messages`; None, the default, where tools are to run.
+
+        An empty list where tools are not to run, and a recording ends before what they gave.
+        """
+        return None
 
     def begin(self) -> None:
         """Called when a run begins; `flush` is called when it ends. Runs may be nested, or at once."""
