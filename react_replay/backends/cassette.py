@@ -19,20 +19,28 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from react_replay.backends.base import ChatBackend, Chunk
+from react_replay.backends.synthesis import (
+    SCRIPTED_URL,
+    ends,
+    json_bytes,
+    replayed,
+    streamed_exchange,
+    synthesised,
+)
 from react_replay.backends.wired import WiredBackend
-from react_replay.cassettes.index import Index
 from react_replay.cassettes.journal import Left, left_turns
-from react_replay.cassettes.miss import explain_miss
+from react_replay.cassettes.masks import masks_of
 from react_replay.cassettes.reading import Cassette, Recorded, read_cassette, read_interactions
+from react_replay.cassettes.replay import Replay, one_of
+from react_replay.cassettes.ways import Ways
 from react_replay.errors import CassetteError, CassetteMissing, ConfigurationError, did_you_mean
-from react_replay.messages import Completion, Request
+from react_replay.messages import Completion, Message, Request, ToolCall
 from react_replay.wire import (
     NEUTRAL,
     PROVIDERS,
     Exchange,
     Provider,
     completion_dict,
-    encode_event,
     fold,
     provider_for,
     read_completion,
@@ -41,24 +49,26 @@ from react_replay.wire import (
 
 if TYPE_CHECKING:
     from react_replay.cassettes.blanked import Blanked
+    from react_replay.cassettes.drift import Drift
 
 __all__ = ["MODES", "CassetteBackend", "record_mode"]
 
-MODES = ("none", "once", "new_episodes", "all")
+MODES = ("none", "once", "new_episodes", "all", "rekey")
 """`none` only replays; `once` records where there is no file; `new_episodes` records what the file does not
-answer; `all` records everything anew."""
-
-SCRIPTED_URL = "https://scripted.invalid/v1/chat/completions"
+answer; `all` records everything anew; `rekey` keeps the answers and rewrites the requests, asking nobody."""
 
 
 class CassetteBackend(ChatBackend):
     """Answers from the cassette at `path`; what `record` allows is asked of `live` and kept.
 
     `live` may be a function that makes the backend when something must be recorded; None means
-    `LiveBackend.from_env()`. `metadata` goes into the file. `layout` is how it is written: `full`, or `delta`
-    for long runs; None leaves a file's as it is. A secret stops the write; `redact=True` replaces keys, and a
-    list of regular expressions what they match as well: give the same to replay. Raises `CassetteMissing`,
-    `CassetteError` (unreadable, never overwritten) and `CassetteMiss`.
+    `LiveBackend.from_env()`. `metadata` goes into the file. `masks` are what is not compared, kept in the
+    file; `tolerate` names what may differ (`system`, `tools`, `tool_descriptions`, `temperature`, ...), which
+    `drift` lists or, with `on_drift="fail"`, refuses. `tools="recorded"` takes the results of tools from the
+    recording and runs none of what is recorded. `layout` is how the file is written: `full`, or `delta` for
+    long runs; None leaves a file's as it is. A secret stops the write; `redact=True` replaces keys, and a
+    list of regular expressions what they match as well: give the same to replay. `ways` is how errors say to
+    set all this. Raises `CassetteMissing`, `CassetteError` (unreadable, never overwritten), `CassetteMiss`.
     """
 
     def __init__(
@@ -68,30 +78,39 @@ class CassetteBackend(ChatBackend):
         record: str = "none",
         live: ChatBackend | Callable[[], ChatBackend] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        masks: Iterable[str] = (),
+        tolerate: Iterable[str] = (),
+        on_drift: str = "report",
+        tools: str = "run",
         layout: str | None = None,
         redact: bool | Sequence[str | re.Pattern[str]] = False,
+        ways: Ways | None = None,
     ) -> None:
         self.path = Path(path)
         self.record = record_mode(record)
+        self.tools = one_of("tools", tools, ("run", "recorded"))
+        self._ways = ways or Ways(self.path)
         self._live = live if isinstance(live, ChatBackend) else None
         self._make_live = None if isinstance(live, ChatBackend) else live
         self._owned: ChatBackend | None = None
         self._extra = dict(metadata or {})
-        self._asked = 0
         self._live_calls = 0
         self._open_runs = 0
         self._lock = threading.Lock()
         self._broken = False
         self._cassette = self._load()
         _refuse_to_extend(self._cassette, self.record)
-        self._records = self.record in ("new_episodes", "all") or self._cassette is None
-        self._recording = None
+        rekeys = self.record == "rekey"
+        self._records = not rekeys and (self.record in ("new_episodes", "all") or self._cassette is None)
+        self._recording = redaction = None
         if self.record != "none":
-            from react_replay.cassettes.recording import Recording
             from react_replay.cassettes.redact import redaction_of
 
             redaction = redaction_of(redact)
             self._extra |= {"redacted": True} if redaction is not None else {}
+        if self.record != "none" and not rekeys:
+            from react_replay.cassettes.recording import Recording
+
             self._recording = Recording(
                 self.path, replaces=self.record == "all", layout=layout, redaction=redaction
             )
@@ -104,7 +123,17 @@ class CassetteBackend(ChatBackend):
         self._blanked = _blanked_for(redact, self._kept)
         if self._blanked is not None:
             turns = map(self._blanked.turn, turns)
-        self._index = Index(turns)
+        self._masks = masks_of(self.path, self._kept, masks)
+        self._replay = Replay(
+            self.path, turns, ways=self._ways, masks=self._masks, tolerate=tolerate, on_drift=on_drift
+        )
+        self._index = self._replay.index
+        if rekeys and self._cassette is not None:
+            from react_replay.cassettes.rekey import Rekeying
+
+            self._replay.rekeying = Rekeying(
+                self._cassette, self._index, self._ways, layout=layout, redaction=redaction
+            )
         self.recorded_at = self._recording_time()
         if self.recorded_at is not None:
             at = self.recorded_at
@@ -153,6 +182,25 @@ class CassetteBackend(ChatBackend):
         """Recorded turns that were not asked for."""
         return self._index.unplayed
 
+    def check_played(self) -> None:
+        """Raise `UnplayedTurns`, which names them, where recorded turns were not asked for."""
+        self._replay.check_played()
+
+    @property
+    def drift(self) -> list[Drift]:
+        """The tolerated differences so far, each with its turn; `str` of one is a line to read."""
+        return list(self._replay.drift)
+
+    def recorded_results(
+        self, messages: Sequence[Message], calls: Sequence[ToolCall]
+    ) -> Sequence[Message] | None:
+        if self.tools == "run":
+            return None
+        if self._blanked is not None:
+            messages = self._blanked(Request(messages, {})).messages
+        found = self._replay.results(messages)
+        return [] if found is None and not self._records else found
+
     @property
     def offered_tools(self) -> list[str] | None:
         """The names of the tools in the first recorded request; None where nothing is recorded."""
@@ -194,13 +242,13 @@ class CassetteBackend(ChatBackend):
     def stream(self, request: Request) -> Iterator[Chunk]:
         request = Request.of(request)
         if (turn := self._take(request)) is not None:
-            yield from _replayed(turn)
+            yield from replayed(turn)
             return
         live = self._live_backend()
         # The end of a reply is handed on when the reply is kept: a kill loses nothing that has finished.
         held: list[Chunk] = []
         for chunk in self._recorded_stream(live, request):
-            if held or _ends(chunk):
+            if held or ends(chunk):
                 held.append(chunk)
             else:
                 yield chunk
@@ -214,18 +262,18 @@ class CassetteBackend(ChatBackend):
         for chunk in live.stream(request):
             kept.append(chunk)
             yield chunk
-        self._keep(_streamed_exchange(request, kept))
+        self._keep(streamed_exchange(request, kept))
 
     async def astream(self, request: Request) -> AsyncIterator[Chunk]:
         request = Request.of(request)
         if (turn := self._take(request)) is not None:
-            for chunk in _replayed(turn):
+            for chunk in replayed(turn):
                 yield chunk
             return
         live = self._live_backend()
         held: list[Chunk] = []
         async for chunk in self._arecorded_stream(live, request):
-            if held or _ends(chunk):
+            if held or ends(chunk):
                 held.append(chunk)
             else:
                 yield chunk
@@ -241,7 +289,7 @@ class CassetteBackend(ChatBackend):
         async for chunk in live.astream(request):
             kept.append(chunk)
             yield chunk
-        self._keep(_streamed_exchange(request, kept))
+        self._keep(streamed_exchange(request, kept))
 
     def begin(self) -> None:
         with self._lock:
@@ -258,6 +306,9 @@ class CassetteBackend(ChatBackend):
         with self._lock:
             self._open_runs = max(self._open_runs - 1, 0)
             self._broken = self._broken or not complete
+            rekeying = self._replay.rekeying
+            if rekeying is not None and rekeying.changed and not (self._broken or self._open_runs):
+                rekeying.save(self.provider, self._extra, today=_now())
             if self._recording is None or not self._recording.unsaved:
                 return
             stands = self._cassette is not None
@@ -309,10 +360,16 @@ class CassetteBackend(ChatBackend):
     def _turns_left(self) -> Left:
         """The turns of a recording that broke off; without a file either, `none` has nothing to replay."""
         left = left_turns(self.path) if self._recording is None else self._recording.take_up()
-        if self._cassette is None and self.record == "none" and not left.interactions:
+        if self.record == "rekey" and left.interactions:
+            raise CassetteError(
+                f"a recording of {self.path} broke off, and its turns wait in a journal beside it: finish it "
+                f"first: {self._ways.mode('new_episodes')}; then rekey",
+                path=str(self.path),
+            )
+        if self._cassette is None and self.record in ("none", "rekey") and not left.interactions:
             raise CassetteMissing(
-                f"there is no cassette at {self.path}, and the record mode is 'none'; check the path, or "
-                'record it with record="once" (--record once)',
+                f"there is no cassette at {self.path}, and the record mode is {self.record!r}; check the "
+                f"path, or record it: {self._ways.mode('once')}",
                 path=str(self.path),
             )
         return left
@@ -328,18 +385,11 @@ class CassetteBackend(ChatBackend):
                     "ISO 8601 time; mend it by hand",
                     path=str(self.path),
                 ) from error
-        return datetime.now().astimezone().replace(microsecond=0) if self._records else None
+        return _now() if self._records else None
 
     def _take(self, request: Request) -> Recorded | None:
-        if self._blanked is not None:
-            request = self._blanked(request)
-        with self._lock:
-            self._asked += 1
-            asked = self._asked
-        turn = self._index.take(request)
-        if turn is None and not self._records:
-            known = self._index.knows(request)
-            raise explain_miss(str(self.path), request, self._index.turns, turn=asked, known=known)
+        asked = request if self._blanked is None else self._blanked(request)
+        turn = self._replay.take(asked, given=request, may_lack=self._records)
         if turn is None:
             with self._lock:
                 self._live_calls += 1
@@ -366,11 +416,11 @@ class CassetteBackend(ChatBackend):
         if completion.finish_reason is None:
             # A stream that broke off stays one: a whole body without a reason would read as finished.
             chunks = list(split_completion(completion))
-            self._keep(_streamed_exchange(request, chunks))
+            self._keep(streamed_exchange(request, chunks))
             return fold(chunks)
         raw = completion_dict(completion)
-        self._keep(_synthesised(request, (_json(raw),), "application/json"))
-        return read_completion(json.loads(_json(raw)))
+        self._keep(synthesised(request, (json_bytes(raw),), "application/json"))
+        return read_completion(json.loads(json_bytes(raw)))
 
     def _provenance(self) -> dict[str, Any]:
         from importlib.metadata import version
@@ -385,7 +435,8 @@ class CassetteBackend(ChatBackend):
             "max_observation": self.provider.max_observation,
             **wired,
         }
-        return {**facts, **self._kept, **self._extra}
+        masks = {"masks": list(self._masks.sources)} if self._masks else {}
+        return {**facts, **self._kept, **self._extra, **masks}
 
 
 def _blanked_for(redact: bool | Sequence[str | re.Pattern[str]], kept: Mapping[str, Any]) -> Blanked | None:
@@ -401,7 +452,7 @@ def _blanked_for(redact: bool | Sequence[str | re.Pattern[str]], kept: Mapping[s
 
 def _refuse_to_extend(cassette: Cassette | None, mode: str) -> None:
     """A file in a layout that we only read is played, and never written over."""
-    if cassette is None or cassette.extensible or mode not in ("new_episodes", "all"):
+    if cassette is None or cassette.extensible or mode not in ("new_episodes", "all", "rekey"):
         return
     what = "with parsed bodies" if cassette.layout == "vcrpy" else f"in the layout of {cassette.layout}"
     raise CassetteError(
@@ -409,6 +460,10 @@ def _refuse_to_extend(cassette: Cassette | None, mode: str) -> None:
         "change its layout. Record to another path",
         path=str(cassette.path),
     )
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone().replace(microsecond=0)
 
 
 def record_mode(record: str) -> str:
@@ -420,39 +475,3 @@ def record_mode(record: str) -> str:
             f"the modes are: {', '.join(MODES)}"
         )
     return mode
-
-
-def _ends(chunk: Chunk) -> bool:
-    """Whether a chunk says that the reply is over."""
-    choices = chunk.get("choices")
-    return not isinstance(choices, list) or any(
-        isinstance(choice, Mapping) and choice.get("finish_reason") for choice in choices
-    )
-
-
-def _replayed(turn: Recorded) -> Iterator[Chunk]:
-    if turn.streamed and turn.status < 400:
-        yield from turn.events()
-    else:
-        yield from split_completion(turn.completion())
-
-
-def _json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text.encode("utf-8", "replace")
-
-
-def _synthesised(request: Request, chunks: tuple[bytes, ...], kind: str, **options: Any) -> Exchange:
-    """What an exchange with a backend without a wire would have been; the host says that it was none."""
-    return Exchange(
-        url=SCRIPTED_URL,
-        request_body=_json({**request.body(), **options}),
-        request_headers={"content-type": "application/json"},
-        response_headers={"content-type": kind},
-        chunks=chunks,
-    )
-
-
-def _streamed_exchange(request: Request, chunks: list[Chunk]) -> Exchange:
-    events = tuple(encode_event(chunk) for chunk in (*chunks, None))
-    return _synthesised(request, events, "text/event-stream", stream=True)

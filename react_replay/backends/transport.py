@@ -34,10 +34,11 @@ def cassette_transport(
     """A transport that replays and records, for `OpenAI(http_client=httpx2.Client(transport=...))`.
 
     `live` is asked for what is recorded, by default an `httpx2.HTTPTransport` (which uses no proxy of the
-    environment: pass one with `proxy=`). `record` and `options` (`metadata`, ...) are those of
-    `CassetteBackend`, and so are the errors. The file is written when the client is closed; leaving its
-    `with` block by an exception keeps the turns in a journal. Other requests than chat completions are
-    refused on replay; while recording they are passed on, not kept, and a warning says so.
+    environment: pass one with `proxy=`). `record` and `options` (`metadata`, `masks`, `tolerate`, `on_drift`)
+    are those of `CassetteBackend`, and so are the errors; the transport's `session` has `drift`, `unplayed`
+    and `check_played()`. The file is written when the client is closed; leaving its `with` block by an
+    exception keeps the turns in a journal. Other requests than chat completions are refused on replay; while
+    recording they are passed on, not kept, and a warning says so.
     """
     return CassetteTransport(TransportSession(path, record=record, **options), live)
 
@@ -46,7 +47,9 @@ def async_cassette_transport(
     path: str | Path, record: str = "none", *, live: httpx2.AsyncBaseTransport | None = None, **options: Any
 ) -> AsyncCassetteTransport:
     """The same for `AsyncOpenAI(http_client=httpx2.AsyncClient(transport=...))`."""
-    return AsyncCassetteTransport(TransportSession(path, record=record, **options), live)
+    return AsyncCassetteTransport(
+        TransportSession(path, record=record, opener="async_cassette_transport", **options), live
+    )
 
 
 class CassetteTransport(httpx2.BaseTransport):

@@ -7,8 +7,9 @@ connections.
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from react_replay.backends.wired import WiredBackend
 from react_replay.cassettes.allowed import response_headers, safe_url
 from react_replay.cassettes.keyshapes import key_names, keys_in_query
 from react_replay.cassettes.reading import Recorded
+from react_replay.cassettes.ways import Ways
 from react_replay.errors import CassetteMiss, ConfigurationError
 from react_replay.messages import Request
 from react_replay.wire import (
@@ -42,9 +44,33 @@ _KEPT_FAILURES = frozenset({400, 413, 422})
 class TransportSession(CassetteBackend):
     """A cassette's session for a caller that has a wire of its own: `take` an answer, or `keep` one."""
 
-    def __init__(self, path: str | Path, *, record: str = "none", **options: Any) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        record: str = "none",
+        opener: str = "cassette_transport",
+        metadata: Mapping[str, Any] | None = None,
+        masks: Iterable[str] = (),
+        tolerate: Iterable[str] = (),
+        on_drift: str = "report",
+        layout: str | None = None,
+        redact: bool | Sequence[str | re.Pattern[str]] = False,
+    ) -> None:
         self.wire = _Wire()
-        super().__init__(path, record=record, live=self.wire, **options)
+        super().__init__(
+            path,
+            record=record,
+            live=self.wire,
+            metadata=metadata,
+            masks=masks,
+            tolerate=tolerate,
+            on_drift=on_drift,
+            layout=layout,
+            redact=redact,
+            # The client's own agent runs its tools.
+            ways=Ways(path, opener=opener, runs_tools=False),
+        )
         # A script's recording names no model, and a client always does.
         turns = [turn.request for turn in self._index.turns if turn.request is not None]
         self._any_model = not any(request.options.get("model") for request in turns)

@@ -52,10 +52,11 @@ class Index:
         with self._lock:
             return self._next(self._tolerating(), request, play=play)
 
-    def play(self, turn: Recorded) -> None:
-        """Count a turn as played that was chosen by other means."""
+    def play(self, number: int) -> None:
+        """Count the turn of that number as played, which was chosen by other means."""
         with self._lock:
-            self._played[self.turns.index(turn)] = True
+            place = next(place for place, turn in enumerate(self.turns) if turn.number == number)
+            self._played[place] = True
 
     def knows(self, request: Request) -> list[int]:
         """The numbers of the turns that recorded this very request, their answers played or not."""
@@ -108,8 +109,9 @@ class Index:
         """Where results may be asked for: behind the last reply of each request, and behind each result."""
         found: dict[bytes, deque[tuple[int, int]]] = {}
         for place, turn in enumerate(self.turns):
-            assert turn.request is not None
-            messages = turn.request.messages
+            request = turn.request  # read from the file each time
+            assert request is not None
+            messages = request.messages
             last = max((at for at, m in enumerate(messages) if m.get("role") == "assistant"), default=None)
             if last is None or last + 1 == len(messages):
                 continue
@@ -129,9 +131,10 @@ class _Queues:
         self._by_key: dict[object, deque[int]] = {}
         self._all: dict[object, list[int]] = {}
         for place, turn in enumerate(turns):
-            assert turn.request is not None
-            key = self.digester.key(turn.request)
-            for name in (key, (*key, turn.request.options.get("model"))):
+            request = turn.request  # read from the file each time
+            assert request is not None
+            key = self.digester.key(request)
+            for name in (key, (*key, request.options.get("model"))):
                 self._by_key.setdefault(name, deque()).append(place)
                 self._all.setdefault(name, []).append(place)
 

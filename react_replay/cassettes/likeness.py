@@ -15,7 +15,7 @@ from react_replay.cassettes.canonical import canonical_messages, canonical_optio
 from react_replay.cassettes.masks import NO_MASKS, Masks
 from react_replay.messages import Message, Request
 
-__all__ = ["ABSENT", "Difference", "differences", "nearest"]
+__all__ = ["ABSENT", "Difference", "differences", "nearest", "shared"]
 
 ABSENT = "(absent)"
 
@@ -104,6 +104,20 @@ def _called(call: Any) -> Any:
     return call.get("function") if isinstance(call, Mapping) else call
 
 
+def shared(recorded: Request, now: Request, masks: Masks = NO_MASKS) -> tuple[int, int, int]:
+    """How many messages are the same, how many the recorded one has, and the other; merged as compared."""
+    theirs = [message for _, message in canonical_messages(recorded.messages, masks)]
+    ours = [message for _, message in canonical_messages(now.messages, masks)]
+    pairs = [
+        (left, right) for left, right in _aligned(theirs, ours) if left is not None and right is not None
+    ]
+    return (
+        sum(next(_walk("", theirs[left], ours[right]), None) is None for left, right in pairs),
+        len(theirs),
+        len(ours),
+    )
+
+
 def differences(recorded: Request, now: Request, masks: Masks = NO_MASKS) -> Iterator[Difference]:
     """Every differing path, messages first, in order; a message is named by its place in the request."""
     theirs = canonical_messages(recorded.messages, masks)
@@ -176,8 +190,6 @@ def _paired(
 
 
 def _walk(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    if recorded == now:
-        return
     if isinstance(recorded, dict) and isinstance(now, dict):
         for name in sorted({*recorded, *now}, key=lambda key: (key != "role", str(key))):
             yield from _walk(f"{path}.{name}", recorded.get(name, ABSENT), now.get(name, ABSENT))
@@ -186,5 +198,6 @@ def _walk(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
             left = recorded[number] if number < len(recorded) else ABSENT
             right = now[number] if number < len(now) else ABSENT
             yield from _walk(f"{path}[{number}]", left, right)
-    else:
+    # In Python true is 1; in JSON it is not.
+    elif recorded != now or isinstance(recorded, bool) != isinstance(now, bool):
         yield path, recorded, now

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from react_replay.errors import ConfigurationError
+from react_replay.errors import CassetteError, ConfigurationError
 from react_replay.messages import Message
 
-__all__ = ["MASKED", "NO_MASKS", "Masks"]
+__all__ = ["MASKED", "NO_MASKS", "Masks", "masks_of"]
 
 MASKED = "<masked>"
 """What stands for whatever a mask hides."""
@@ -118,6 +119,21 @@ class Masks:
 
 
 NO_MASKS = Masks()
+
+
+def masks_of(path: Path, metadata: Mapping[str, Any], given: Iterable[str]) -> Masks:
+    """The masks that a cassette keeps, and those given. Raises `CassetteError` where its own are none."""
+    kept = metadata.get("masks") or []
+    try:
+        if not isinstance(kept, list):
+            raise ConfigurationError(f"`masks` must be a list of texts, got {type(kept).__name__}")
+        own = Masks(kept)
+    except ConfigurationError as error:
+        raise CassetteError(
+            f"the cassette {path} keeps masks: {error}; mend it by hand", path=str(path)
+        ) from error
+    extra = Masks(given)
+    return Masks((*own.sources, *extra.sources)) if own or extra else NO_MASKS
 
 
 def _pattern(name: str, source: str) -> re.Pattern[str]:

@@ -5,24 +5,25 @@ Pure: requests in, errors out. Each text stays under 25 lines and 2,000 characte
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from react_replay.cassettes.likeness import Difference, differences, nearest
+from react_replay.cassettes.likeness import ABSENT, Difference, differences, nearest, shared
 from react_replay.cassettes.masks import NO_MASKS, Masks
 from react_replay.cassettes.reading import Recorded
-from react_replay.cassettes.words import clipped, one_line, shown_change
+from react_replay.cassettes.ways import Ways
+from react_replay.cassettes.words import clipped, first_change, one_line, shown_change
 from react_replay.errors import CassetteMiss, UnplayedTurns
-from react_replay.messages import Message, Request, ToolCall
+from react_replay.messages import Message, Request
 
-__all__ = ["bounded", "explain_miss", "explain_results", "explain_unplayed", "tool_behind"]
+__all__ = ["bounded", "explain_miss", "explain_unplayed", "opening", "tool_behind"]
 
-_MEND = (
-    "To record it: react-replay run ... --cassette PATH --record new_episodes (needs a key), "
-    'or CassetteBackend(path, record="new_episodes").'
-)
 _LINES, _LINE, _TEXT = 24, 420, 2000
+_VARYING = re.compile(r"\d[\d:./-]{3}")
+_NEAR = 40
+_A_DATE = r"\d{4}-\d\d-\d\d"
 
 
 def bounded(lines: Iterable[str]) -> str:
@@ -40,10 +41,12 @@ def explain_miss(
     turns: Sequence[Recorded],
     *,
     turn: int,
+    ways: Ways,
     known: Sequence[int] = (),
     masks: Masks = NO_MASKS,
 ) -> CassetteMiss:
     """The error for a request without an answer. `known`: the turns that recorded it, all played."""
+    mend = f"To record it, from a live model: {ways.mode('new_episodes')}"
     head = f"{_shown_path(path)} has no answer to request {turn} of this session ({_size(request)})"
     if known:
         lines = [
@@ -51,29 +54,34 @@ def explain_miss(
             "played.",
             "The run asks it once more than the recording did.",
             f"  asked: {_question(request)}",
-            _MEND,
+            mend,
         ]
         return CassetteMiss(bounded(lines), path=path, turn=turn)
-    asked = [recorded.request for recorded in turns if recorded.request is not None]
+    numbers, asked = _requests(turns)
     place = nearest(request, asked, masks)
     if place is None:
-        lines = [f"{head}: it holds no chat request at all.", _MEND]
+        lines = [f"{head}: it holds no chat request at all.", mend]
         return CassetteMiss(bounded(lines), path=path, turn=turn)
     closest = asked[place]
-    number = [recorded.number for recorded in turns if recorded.request is not None][place]
+    number = numbers[place]
     found = list(islice(differences(closest, request, masks), 200))
     first, *more = found or [Difference("model", closest.options.get("model"), request.options.get("model"))]
     tool, cause = tool_behind(request, first)
     offset, shown = shown_change(first.recorded, first.now)
     at = f", at character {offset} ([-recorded-] {{+now+}})" if offset is not None else ""
     others = ", ".join(clipped(difference.path, 60).strip('"') for difference in more[:6])
+    same, recorded_size, size = shared(closest, request, masks)
+    ends = same == recorded_size < size
     lines = [
         f"{head}.",
-        f"Nearest: recorded turn {number}; the first difference is {clipped(first.path).strip(chr(34))}{at}:",
+        f"Nearest: recorded turn {number}, which has {same} of these {size} messages. The first difference:",
+        f"{clipped(first.path).strip(chr(34))}{at}:",
         *shown,
+        *(["The conversation goes on where the recording ends."] if ends else []),
         *([f"Also different: {others}{', ...' if len(more) > 6 else ''}"] if others else []),
         *([cause] if cause else []),
-        *_ways_out(request, first, tool),
+        *_ways_out(request, first, tool, ways),
+        mend,
     ]
     return CassetteMiss(
         bounded(lines),
@@ -87,30 +95,26 @@ def explain_miss(
     )
 
 
-def explain_results(path: str, calls: Sequence[ToolCall], *, turn: int) -> CassetteMiss:
-    """The error where the results of calls were to be taken from a recording that does not hold them."""
-    asked = ", ".join(f"{call.name}({clipped(call.arguments, 80)})" for call in calls[:4])
-    lines = [
-        f"{_shown_path(path)} holds no recorded result, behind request {turn} of this session, for {asked}.",
-        "The history differs from the recording's, or the recording ends before a result went to the model.",
-        'To run the tools instead: tools="run" (--tool-results run), which also shows what differs.',
-    ]
-    return CassetteMiss(bounded(lines), path=path, turn=turn, tool=calls[0].name if calls else "")
-
-
-def explain_unplayed(path: str, turns: Sequence[Recorded]) -> UnplayedTurns:
+def explain_unplayed(path: str, turns: Sequence[Recorded], ways: Ways) -> UnplayedTurns:
     """The error for recorded turns that no request asked for."""
     numbers = [turn.number for turn in turns]
     lines = [f"{_shown_path(path)} has {len(turns)} turn{'s' * (len(turns) != 1)} that no request asked for:"]
     for turn in turns[:12]:
-        if turn.request is not None:
-            lines.append(f"  turn {turn.number} ({_size(turn.request)}): {_question(turn.request)}")
+        if (request := turn.request) is not None:
+            lines.append(f"  turn {turn.number} ({_size(request)}): {_question(request)}")
     lines += [f"  and {len(turns) - 12} more"] if len(turns) > 12 else []
-    lines.append(
-        "The run took another way than the recording, or the file holds turns of an older one: look at it "
-        "with react-replay show, record it anew with --record all."
-    )
+    lines += [
+        "The run ended early or took another way, or the file holds turns of an older one.",
+        f"To look at them: react-replay show {_shown_path(path)}",
+        f"To record it anew, from a live model: {ways.mode('all')}",
+    ]
     return UnplayedTurns(bounded(lines), path=path, turns=numbers)
+
+
+def _requests(turns: Sequence[Recorded]) -> tuple[list[int], list[Request]]:
+    """The numbers of turns that can be read, and their requests; each is read from the file but once."""
+    read = [(turn.number, request) for turn in turns if (request := turn.request) is not None]
+    return [number for number, _ in read], [request for _, request in read]
 
 
 def _shown_path(path: str) -> str:
@@ -135,25 +139,47 @@ def _question(request: Request) -> str:
     return f"{clipped(asked.get('content'), 60)}{behind}"
 
 
-def _ways_out(request: Request, first: Difference, tool: str) -> list[str]:
-    """What mends it; the last line asks the model."""
-    lines = []
+def _ways_out(request: Request, first: Difference, tool: str, ways: Ways) -> list[str]:
+    """What mends it without asking a model."""
     if tool:
-        lines.append(
-            'To take the recorded results: CassetteBackend(path, tools="recorded") (--tool-results recorded).'
+        return (
+            [f"To take the recorded results instead: {ways.setting('tools', 'recorded')}"]
+            if ways.runs_tools
+            else []
         )
-    elif first.path.startswith("tools"):
+    lines = []
+    if first.path.startswith("tools"):
         lines.append(
-            "The tools that are offered differ: offer those of the recording (run: --tools a,b or --tools '')."
+            "The tools that are offered differ: offer those of the recording (run: --tools a,b or --tools '')"
         )
     role = _role(first.recorded) if first.place is None else request.messages[first.place].get("role")
     field = "system" if role in ("system", "developer") else first.path.partition("[")[0].partition(".")[0]
+    if field == "tools" and first.path.endswith(".description"):
+        field = "tool_descriptions"
     if field != "messages":
-        lines.append(
-            "If the answers stand: --record rekey keeps them; "
-            f'CassetteBackend(path, tolerate=["{field[:40]}"]) allows it.'
-        )
-    return [*lines, _MEND]
+        lines.append(f"If it may differ: {ways.setting('tolerate', [field[:40]])}")
+    elif _varies(first):
+        lines.append(f"If it differs in every run, like a date: {ways.setting('masks', [_A_DATE])}")
+    if field != "messages" or (first.place is not None and first.place < opening(request)):
+        lines.append(f"If the answers stand: {ways.mode('rekey')} keeps them and rewrites the requests")
+    return lines
+
+
+def opening(request: Request) -> int:
+    """How many messages stand before the model's first reply."""
+    replies = (place for place, m in enumerate(request.messages) if m.get("role") == "assistant")
+    return next(replies, len(request.messages))
+
+
+def _varies(first: Difference) -> bool:
+    """Whether the first changed words look like a date, a time or a number that is new in every run."""
+    if not (isinstance(first.recorded, str) and isinstance(first.now, str)) or ABSENT in first:
+        return False
+    start = first_change(first.recorded, first.now)[0]
+    return all(
+        _VARYING.search(text[:start][-_NEAR:].split(" ")[-1] + text[start : start + _NEAR].split(" ")[0])
+        for text in (first.recorded, first.now)
+    )
 
 
 def _role(value: Any) -> str:
@@ -174,8 +200,8 @@ def tool_behind(request: Request, first: Difference) -> tuple[str, str]:
     if not name:
         return "", ""
     return name, (
-        f"Cause: the tool call {clipped(name, 60)[1:-1]}({clipped(arguments, 80)[1:-1]}) gave another result "
-        "than when it was recorded."
+        f"Cause: the tool call {clipped(name, 60)[1:-1]}({clipped(arguments, 80)[1:-1]}) gave "
+        f"{clipped(first.now, 60)}; when it was recorded, {clipped(first.recorded, 60)}"
     )
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["clipped", "one_line", "shown_change"]
+__all__ = ["clipped", "first_change", "one_line", "shown_change"]
 
 _IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # each is a word, as far as a diff is concerned
 _WORDLY = re.compile(rf"[^\W{_IDEOGRAPHS}]")
@@ -45,11 +45,12 @@ def _shortened(text: str, most: int) -> str:
 def shown_change(recorded: Any, now: Any) -> tuple[int | None, list[str]]:
     """Where two values part, in characters, and lines that show how; None where they are no texts.
 
-    Of texts the first changed words are marked, `[-recorded-]` and `{+now+}`, with 60 characters around.
+    Of texts the first changed words are marked, `[-recorded-]` and `{+now+}`, with 60 characters around;
+    short ones are shown whole beside it.
     """
     if not (isinstance(recorded, str) and isinstance(now, str)):
         return None, [f"  recorded: {clipped(recorded, 160)}", f"  now:      {clipped(now, 160)}"]
-    start, old, new = _first_change(recorded, now)
+    start, old, new = first_change(recorded, now)
     before = recorded[max(start - _AROUND, 0) : start]
     after = now[start + len(new) : start + len(new) + _AROUND]
     line = "".join(
@@ -64,14 +65,16 @@ def shown_change(recorded: Any, now: Any) -> tuple[int | None, list[str]]:
             "..." if start + len(new) + _AROUND < len(now) else "",
         ]
     )
-    return start, [f"  {line}"]
+    if max(len(recorded), len(now)) > _LONGEST:
+        return start, [f"  {line}"]
+    return start, [f"  recorded: {clipped(recorded)}", f"  now:      {clipped(now)}", f"  changed:  {line}"]
 
 
 def _marked(text: str) -> str:
     return one_line(text if len(text) <= _LONGEST else _shortened(text, _LONGEST))
 
 
-def _first_change(recorded: str, now: str) -> tuple[int, str, str]:
+def first_change(recorded: str, now: str) -> tuple[int, str, str]:
     """The offset of the first changed words, and the words on both sides."""
     start = _common(recorded, now)
     for _ in range(_LONGEST):  # back to where the word begins

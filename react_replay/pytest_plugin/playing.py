@@ -111,8 +111,6 @@ def open_backend(
 ) -> CassetteBackend:
     """A `CassetteBackend` with what was said of it, and no more."""
     given = {name: said[name] for name in _PASSED_ON if said.get(name) is not None}
-    if "tolerate" in given:
-        given["on_drift"] = drift
     return CassetteBackend(path, record=record, live=live, metadata=metadata, **given)
 
 

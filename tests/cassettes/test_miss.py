@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from react_replay import Agent, CassetteBackend, CassetteMiss, Request, ScriptedBackend, ToolCall
+from react_replay.cassettes.ways import Ways
 
 
 def calculator(expression: str) -> str:
@@ -150,3 +151,116 @@ def test_tools_that_differ_are_named_with_what_mends_it(tmp_path: Path) -> None:
         Agent(backend).run("?")
     with pytest.raises(CassetteMiss, match="--tools"):
         Agent(CassetteBackend(path), tools=[calculator]).run("?")
+
+
+SYSTEM = "You are careful. " + "Think first, then act, then say what you found. " * 200
+
+
+def history(**edits: Any) -> list[dict[str, Any]]:
+    """20 messages under a system prompt of some 10,000 characters; `edits`: `mN` for a place."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
+    for number in range(1, 20):
+        role = "user" if number % 2 else "assistant"
+        messages.append({"role": role, "content": f"message {number}: " + "some words of it, " * 40})
+    for name, text in edits.items():
+        messages[int(name[1:])]["content"] = text
+    return messages
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 10, 19])
+def test_one_word_of_a_long_request_is_shown_by_its_offset(tmp_path: Path, place: int) -> None:
+    """The place in the request, the offset in its text, the word then and now; short whatever the length."""
+    path = tmp_path / "c.yaml"
+    live = ScriptedBackend(["x"] * 4)
+    with CassetteBackend(path, record="once", live=live) as backend:
+        for number in (3, 20, 12, 7):  # the nearest is known by its content
+            backend.complete(Request(history()[:number]))
+    text = history()[place]["content"]
+    at = text.index("words" if place else "act")
+    edited = text[:at] + "edited" + text[at:].split(" ", 1)[0].removeprefix("words").removeprefix("act")
+    edited += " " + text[at:].split(" ", 1)[1]
+    with pytest.raises(CassetteMiss) as missed:
+        CassetteBackend(path).complete(Request(history(**{f"m{place}": edited})))
+    error, shown = missed.value, str(missed.value)
+    assert (error.turn, error.nearest, error.differing) == (1, 2, f"messages[{place}].content")
+    assert (error.expected, error.actual) == (text, edited)
+    assert f"messages[{place}].content, at character {at} " in shown
+    assert f"[-{'words' if place else 'act'}-]{{+edited+}}" in shown
+    assert "has 19 of these 20 messages" in shown
+    assert 'record="new_episodes"' in shown
+    assert len(shown.splitlines()) < 25
+    assert len(shown) <= 2000
+
+
+def test_a_message_that_was_put_in_is_the_one_difference(tmp_path: Path) -> None:
+    """Messages are aligned: those behind it are no differences."""
+    path = tmp_path / "c.yaml"
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["x"])) as backend:
+        backend.complete(Request(history()))
+    more = {"role": "developer", "content": "by the way"}
+    with pytest.raises(CassetteMiss) as missed:
+        CassetteBackend(path).complete(Request([*history()[:8], more, *history()[8:]]))
+    assert missed.value.differing == "messages[8]"
+    assert "Also different" not in str(missed.value)
+    assert "by the way" in str(missed.value)
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ({"system": "other"}, 'tolerate=["system"]'),
+        ({"temperature": 1}, 'tolerate=["temperature"]'),
+        ({"question": "1+1, please?"}, 'record="rekey"'),
+        ({"question": "On 2026-01-02: 1+1?"}, "masks="),
+    ],
+)
+def test_a_miss_says_what_else_mends_it(tmp_path: Path, edit: dict[str, Any], told: str) -> None:
+    """What may be tolerated, rekeyed or masked, as it is written, beside what asks a model."""
+    path = tmp_path / "c.yaml"
+    usual = {"system": "Be brief.", "question": "On 2026-01-01: 1+1?", "temperature": 0}
+
+    def run(backend: CassetteBackend, settings: dict[str, Any]) -> None:
+        options = {"temperature": settings["temperature"]}
+        Agent(backend, system=settings["system"], options=options).run(settings["question"])
+
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["two"])) as backend:
+        run(backend, usual)
+    with pytest.raises(CassetteMiss) as missed:
+        run(CassetteBackend(path), {**usual, **edit})
+    assert told in str(missed.value)
+    assert 'record="new_episodes"' in str(missed.value)
+
+
+def test_what_mends_it_is_written_as_the_caller_writes_it(tmp_path: Path) -> None:
+    """Whoever opens a cassette says how its settings are said there."""
+
+    class InAForm(Ways):
+        def setting(self, name: str, value: str | list[str]) -> str:
+            return f"tick {name}: {value}"
+
+    path = tmp_path / "c.yaml"
+    path.write_text("interactions: []\nversion: 1\n")
+    with pytest.raises(CassetteMiss, match="tick record: new_episodes"):
+        Agent(CassetteBackend(path, ways=InAForm(path))).run("?")
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("c.yaml", 'CassetteBackend("c.yaml", record="all")'),
+        ('a"b.yaml', """CassetteBackend('a"b.yaml', record="all")"""),
+        ("a\\b.yaml", 'CassetteBackend(r"a\\b.yaml", record="all")'),
+        ("x" * 200, 'CassetteBackend(path, record="all")'),
+    ],
+)
+def test_a_setting_in_python_can_be_copied(path: str, written: str) -> None:
+    """The path is written as Python reads it, unless it is too long to read."""
+    assert Ways(path).mode("all") == written
+
+
+def test_nothing_of_a_models_text_reaches_the_terminal(path: Path) -> None:
+    """Control characters are shown as escapes, in one line each."""
+    text = str(miss(path, "1\x1b[2J\r\n\u2028+1?"))
+    assert "\x1b" not in text
+    assert "\r" not in text
+    assert "\\u001b" in text
