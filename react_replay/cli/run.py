@@ -30,9 +30,16 @@ def run(
         str,
         typer.Option(
             help="none: only replay. once: record where there is no file. new_episodes: record what the "
-            "file does not answer. all: record anew."
+            "file does not answer. all: record anew. rekey: keep the answers, rewrite the requests."
         ),
     ] = "none",
+    tool_results: Annotated[
+        str,
+        typer.Option(
+            help="run: tools run, and a cassette is compared with what they give. recorded: they do not run, "
+            "and their results are the cassette's."
+        ),
+    ] = "run",
     script: Annotated[
         Path | None, typer.Option(help="Play replies from a JSON file: a list, one entry a reply.")
     ] = None,
@@ -62,6 +69,8 @@ def run(
     from react_replay.result import Limits
 
     _check(cassette, record, script, model, env_file, dialect)
+    if tool_results != "run" and cassette is None:
+        raise ConfigurationError("--tool-results needs --cassette: the recording that holds them")
     settings: dict[str, Any] = {
         "dialect": dialect,
         "tools": None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
@@ -70,7 +79,7 @@ def run(
         "temperature": temperature,
         "options": None,  # what a cassette's agent sent with every request
     }
-    backend, source = _backend(cassette, record, script, model, env_file, settings)
+    backend, source = _backend(cassette, record, script, model, env_file, settings, tool_results)
     with backend:
         agent = Agent(
             backend,
@@ -109,13 +118,13 @@ def _check(
         find_dialect(dialect)
     if mode != "none" and cassette is None:
         raise ConfigurationError("--record needs --cassette: the file to record into")
-    if mode == "none" and cassette is not None and script is not None:
+    if mode in ("none", "rekey") and cassette is not None and script is not None:
         raise ConfigurationError(
             "--cassette replays and --script plays: give one of them, or record the script with --record once"
         )
     if env_file is not None and not env_file.is_file():
         raise ConfigurationError(f"there is no env file at {env_file}")
-    offline = script is not None or (cassette is not None and mode == "none")
+    offline = script is not None or (cassette is not None and mode in ("none", "rekey"))
     for name, value in (("--model", model), ("--env-file", env_file)):
         if offline and value is not None:
             raise ConfigurationError(f"{name} is for a live model, and nothing here is asked of one")
@@ -128,10 +137,11 @@ def _backend(
     model: str | None,
     env_file: Path | None,
     settings: dict[str, Any],
+    tool_results: str,
 ) -> tuple[ChatBackend, Any]:
     """The backend that the options name, and a function that says where its replies came from."""
     if cassette is not None:
-        return _cassette(cassette, record, script, model, env_file, settings)
+        return _cassette(cassette, record, script, model, env_file, settings, tool_results)
     if script is not None:
         return _script(script), lambda: "scripted, 0 network calls"
     from react_replay.backends.live import LiveBackend
@@ -147,6 +157,7 @@ def _cassette(
     model: str | None,
     env_file: Path | None,
     settings: dict[str, Any],
+    tool_results: str,
 ) -> tuple[ChatBackend, Any]:
     from react_replay.backends.cassette import CassetteBackend
 
@@ -155,7 +166,8 @@ def _cassette(
 
         return LiveBackend.from_env(model=model, env_file=env_file)
 
-    backend = CassetteBackend(path, record=record, live=live if script is None else _script(script))
+    asked = live if script is None else _script(script)
+    backend = CassetteBackend(path, record=record, live=asked, tools=tool_results)
     kept = backend.metadata.get("agent")
     for name, value in (kept if isinstance(kept, Mapping) else {}).items():
         if settings.get(name, "") is None:  # a setting of ours that the command line left open
