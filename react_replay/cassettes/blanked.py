@@ -56,4 +56,5 @@ class Blanked:
 
     def turn(self, turn: Recorded) -> Recorded:
         """The recorded turn with its request as it is compared."""
-        return turn if turn.request is None else replace(turn, sent=(self(turn.request), ""))
+        request = turn.request
+        return turn if request is None else replace(turn, sent=(self(request), ""))
