@@ -15,6 +15,7 @@ from react_replay import (
     CassetteError,
     CassetteMiss,
     CassetteMissing,
+    Limits,
     Request,
     ScriptedBackend,
     ToolCall,
@@ -271,3 +272,42 @@ def test_a_text_dialect_is_rekeyed(tmp_path: Path, dialect: str) -> None:
         recorded = Agent(backend, tools=[lookup], dialect=dialect, options={"temperature": 0}).run("?")
     assert run(path, "Be verbose.", dialect=dialect, record="rekey") == recorded.answer
     assert run(path, "Be verbose.", dialect=dialect) == recorded.answer
+
+
+def test_a_long_runs_layout_stays(tmp_path: Path) -> None:
+    """A cassette in the delta layout is rekeyed in it; `layout=` writes another."""
+    path = tmp_path / "c.yaml"
+    replies: list[Any] = [*(call(str(number)) for number in range(30)), "done"]
+    with CassetteBackend(path, record="once", live=ScriptedBackend(replies), layout="delta") as backend:
+        Agent(backend, tools=[lookup], system="Be brief.", limits=Limits(max_steps=40)).run("?")
+
+    def again(system: str, **settings: Any) -> str | None:
+        with CassetteBackend(path, **settings) as backend:
+            return Agent(backend, tools=[lookup], system=system, limits=Limits(max_steps=40)).run("?").answer
+
+    assert again("Be verbose.", record="rekey") == "done"
+    assert read_cassette(path).layout == "delta"
+    assert again("Be odd.", record="rekey", layout="full") == "done"
+    assert read_cassette(path).layout == "vcrpy"
+    assert again("Be odd.") == "done"
+
+
+def test_secrets_of_an_edited_prompt_are_redacted(tmp_path: Path) -> None:
+    """With `redact=` what is rewritten holds no key; without it a key stops the write, and the file stays."""
+    path = tmp_path / "c.yaml"
+    secret = "sk-" + "a1b2" * 8
+    with CassetteBackend(path, record="once", live=ScriptedBackend(["x"]), redact=True) as backend:
+        Agent(backend, system=f"The key is {secret}.").run("?")
+    before = path.read_bytes()
+    with (
+        pytest.raises(CassetteError, match="looks like a key"),
+        CassetteBackend(path, record="rekey") as backend,
+    ):
+        Agent(backend, system=f"Its key is {secret}.").run("?")
+    assert path.read_bytes() == before
+    with CassetteBackend(path, record="rekey", redact=True) as backend:
+        Agent(backend, system=f"Its key is {secret}.").run("?")
+    assert secret not in path.read_text("utf-8")
+    assert "Its key is" in path.read_text("utf-8")
+    with CassetteBackend(path) as backend:
+        assert Agent(backend, system=f"Its key is {secret}.").run("?").answer == "x"

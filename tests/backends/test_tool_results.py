@@ -201,3 +201,19 @@ def test_parallel_runs_take_their_own_results(path: Path) -> None:
         return [result.answer for result in await asyncio.gather(*runs)]
 
     assert asyncio.run(many(CassetteBackend(path, tools="recorded"))) == wanted
+
+
+def test_results_with_secrets_are_found_where_they_were_redacted(path: Path) -> None:
+    """The history that is asked about has the secret, the recording its placeholder: one history."""
+    secret = "sk-" + "a1b2" * 8
+    live = ScriptedBackend([call("a", "c1"), call("b", "c2"), "late"])
+    with CassetteBackend(path, record="once", live=live, redact=True) as backend:
+        Agent(backend, tools=[Clock().tick]).run(f"My key is {secret}.")
+    clock = Clock()
+    with CassetteBackend(path, tools="recorded") as backend:
+        result = Agent(backend, tools=[clock.tick]).run(f"My key is {secret}.")
+    assert (result.answer, clock.ran) == ("late", 0)
+    assert [seen.text for step in result.steps for seen in step.observations] == [
+        "1 o'clock in a",
+        "2 o'clock in b",
+    ]
