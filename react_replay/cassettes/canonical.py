@@ -112,29 +112,52 @@ def _numbered(identity: Any, ids: dict[str, str]) -> str:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
-_quoted = json.encoder.encode_basestring
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: Any) -> bytes:
     try:
-        return _ENCODER.encode(value)
+        return _bytes(_ENCODER.encode(value))
     except (TypeError, ValueError, RecursionError):  # keys of mixed types, or a cycle: equal only to itself
-        return repr(value)
+        return _bytes(repr(value))
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _dumped_arguments(written: str) -> str:
+def _dumped_arguments(written: str) -> bytes:
     try:
-        return _ENCODER.encode(json.loads(written))
+        return _dumped(json.loads(written))
     except (ValueError, RecursionError):
-        return _quoted(written)
+        return _dumped(written)
 
 
 _remembered_arguments = functools.lru_cache(4096)(_dumped_arguments)
 _REMEMBERED = 4096  # characters: of longer arguments the memory would cost more than the reading
+
+
+_BLANK_LINE = _bytes(BLANK_LINE)
+_OF_CALLS = frozenset({"role", "content", "tool_calls", *REASONING})
+_CLOSED = ("", False)
+"""The role of a text that may go on, and whether it has any yet: here none."""
+
+
+def _usual_calls(plain: Mapping[str, Any]) -> list[bytes] | None:
+    """A canonical message with calls as what is digested of it; None where it is no usual one."""
+    calls, content = plain.get("tool_calls"), plain.get("content", "")
+    if plain.get("role") != "assistant" or type(calls) is not list or plain.keys() - _OF_CALLS:
+        return None
+    if type(content) is not str:
+        return None
+    parts = [b"\xffc" + _bytes(content)]
+    for call in calls:
+        function = call.get("function") if type(call) is dict else None
+        if type(function) is not dict or function.keys() != {"name", "arguments"}:
+            return None
+        if type(function["name"]) is not str:
+            return None
+        parts += (_bytes(call["id"]), _bytes(function["name"]), _dumped(function["arguments"]))
+    return parts
 
 
 class Digester:
@@ -155,7 +178,8 @@ class Digester:
     def _begin(self) -> None:
         self._ids: dict[str, str] = {}
         self._hash = hashlib.blake2b(digest_size=16)
-        self._open = ("", False)  # the role of a text that may go on, and whether it has any yet
+        self._parts: list[bytes] = []  # not digested yet
+        self._open = _CLOSED
         self._place = 0
         self._opening = True
 
@@ -179,13 +203,21 @@ class Digester:
         for place, message in enumerate(new, known):
             self._add(message)
             if place >= start:
+                self._digest()
                 digests.append(self._hash.digest())
+        self._digest()
         if log is not None:
             self._log = log
         return digests
 
+    def _digest(self) -> None:
+        self._hash.update(b"".join(self._parts))
+        self._parts.clear()
+
+    # What is digested are texts with marks between them. A mark begins with FF, which no UTF-8 text holds.
+    # A text has no end before the next mark, so the next one of its role can go on from it.
+
     def _add(self, message: Message) -> None:
-        """Digest one more message. A text has no end before the next message begins, so it can go on."""
         if not self._plain:
             place, self._place = self._place, self._place + 1
             self._opening = self._opening and message.get("role") != "assistant"
@@ -193,61 +225,79 @@ class Digester:
                 return
             if self._masks:
                 message = self._masks.message(place, message)
-        role = message.get("role")
-        content = message.get("content")
-        usual = type(content) is str and len(message) == 2 and role in ("user", "assistant")
-        text = content if usual else plain_text(message)
-        if text is None:
-            whole = self._tool_result(message) or self._tool_calls(message)
-            self._hash.update(_bytes(whole or "\n" + _dumped(canonical_message(message, self._ids))))
-            self._open = ("", False)
+        role, content, size = message.get("role"), message.get("content"), len(message)
+        if role == "tool":
+            identity = message.get("tool_call_id")
+            if size == 3 and type(content) is str and type(identity) is str:
+                self._result(self._number(identity), content)
+                return
+        elif role == "assistant" and message.get("tool_calls"):
+            if self._calls(message, content):
+                return
+        elif type(content) is str and size == 2 and (role in ("user", "assistant")):
+            self._text(role, content)
             return
+        text = plain_text(message)
+        if text is None:
+            self._other(message)
+        else:
+            self._text(str(role), text)
+
+    def _text(self, role: str, text: str) -> None:
         before, said = self._open
-        written = _quoted(text)[1:-1]  # escaped: it holds no line break and no bare quotation mark
         if role != before:
             said = False
-            written = f'\n{role}"{written}'
+            self._parts.append(b"\xfft" + _bytes(role) + b"\xff")
         elif said and text:
-            written = _quoted(BLANK_LINE)[1:-1] + written
-        self._hash.update(_bytes(written))
-        self._open = (str(role), said or bool(text))
+            self._parts.append(_BLANK_LINE)
+        self._parts.append(_bytes(text))
+        self._open = (role, said or bool(text))
 
-    # The two usual shapes of other messages, spelled as `canonical_message` and JSON would: most of the work.
+    def _result(self, number: str, content: str) -> None:
+        self._parts += (b"\xffr", _bytes(number), b"\xff", _bytes(content))
+        self._open = _CLOSED
 
-    def _tool_result(self, message: Message) -> str | None:
-        if len(message) != 3 or message.get("role") != "tool":
-            return None
-        content, identity = message.get("content"), message.get("tool_call_id")
-        if type(content) is not str or type(identity) is not str:
-            return None
-        number = _numbered(identity, self._ids)
-        return f'\n{{"content": {_quoted(content)}, "role": "tool", "tool_call_id": "{number}"}}'
-
-    def _tool_calls(self, message: Message) -> str | None:
-        calls = message.get("tool_calls")
-        content = message.get("content")
-        if message.get("role") != "assistant" or type(calls) is not list or not calls:
-            return None
-        others = message.keys() - {"role", "content", "tool_calls", *REASONING}
-        if others or not (content is None or type(content) is str):
-            return None
-        functions = []
+    def _calls(self, message: Message, content: Any) -> bool:
+        """Add an assistant's calls in their usual shape, spelled as `_other` would; False in another one."""
+        calls = message["tool_calls"]
+        if type(calls) is not list or not (content is None or type(content) is str):
+            return False
+        if len(message) > 3 and message.keys() - _OF_CALLS:
+            return False
+        parts = [b"\xffc" + _bytes(content or "")]
         for call in calls:
             function = call.get("function") if type(call) is dict else None
             if type(function) is not dict or len(function) != 2:
-                return None
+                return False
             name, arguments = function.get("name"), function.get("arguments")
             if type(name) is not str or type(arguments) is not str:
-                return None
+                return False
             read = _remembered_arguments if len(arguments) <= _REMEMBERED else _dumped_arguments
-            functions.append((call.get("id"), f'{{"arguments": {read(arguments)}, "name": {_quoted(name)}}}'))
+            parts += (b"", _bytes(name), read(arguments))
         # Numbered at the end: a call in another shape, above, leaves the numbers as they were.
-        written = ", ".join(
-            f'{{"function": {function}, "id": "{_numbered(identity, self._ids)}"}}'
-            for identity, function in functions
-        )
-        said = f'"content": {_quoted(content)}, ' if content else ""
-        return f'\n{{{said}"role": "assistant", "tool_calls": [{written}]}}'
+        parts[1::3] = [_bytes(self._number(call.get("id"))) for call in calls]
+        self._parts.append(b"\xff".join(parts))
+        self._open = _CLOSED
+        return True
+
+    def _other(self, message: Message) -> None:
+        """Add a message of any shape: as the usual one that it means, or as JSON."""
+        plain = canonical_message(message, self._ids)
+        role, content = plain.get("role"), plain.get("content")
+        if role == "tool" and len(plain) == 3 and type(content) is str and "tool_call_id" in plain:
+            self._result(plain["tool_call_id"], content)
+            return
+        self._open = _CLOSED
+        if len(plain) == 2 and type(role) is str and type(content) is str:
+            self._parts += (b"\xffp", _bytes(role), b"\xff", _bytes(content))
+            return
+        parts = _usual_calls(plain)
+        self._parts.append(b"\xffj" + _dumped(plain) if parts is None else b"\xff".join(parts))
+
+    def _number(self, identity: Any) -> str:
+        name = identity if type(identity) is str else str(identity)
+        number = self._ids.get(name)
+        return _numbered(name, self._ids) if number is None else number
 
     def _options_digest(self, options: Mapping[str, Any]) -> bytes:
         # A run sends the same options object with every request, and another process's equal ones.
@@ -263,7 +313,7 @@ class Digester:
         if digest is None:
             plain = self._apart.options_of(canonical_options(self._masks.options(options)))
             plain.pop("model", None)
-            digest = hashlib.blake2b(_bytes(_dumped(plain)), digest_size=16).digest()
+            digest = hashlib.blake2b(_dumped(plain), digest_size=16).digest()
             if same and len(self._known_options) < 256:
                 self._known_options[same] = digest
         self._options = (options, digest)

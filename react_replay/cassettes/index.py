@@ -26,12 +26,17 @@ class Index:
     def __init__(
         self, recorded: Iterable[Recorded], *, masks: Masks = NO_MASKS, tolerate: Apart = NOTHING
     ) -> None:
-        self.turns = [turn for turn in recorded if turn.request is not None]
+        self.turns: list[Recorded] = []
         self.masks = masks
         self._tolerate = tolerate
-        self._played = [False] * len(self.turns)
         self._lock = threading.Lock()
-        self._exact = _Queues(self.turns, masks, NOTHING)
+        self._exact = _Queues(masks, NOTHING)
+        for turn in recorded:
+            request = turn.request  # read once: it is read anew whenever it is asked for
+            if request is not None:
+                self._exact.add(len(self.turns), request)
+                self.turns.append(turn)
+        self._played = [False] * len(self.turns)
         self._tolerant: _Queues | None = None
         self._results: dict[bytes, deque[tuple[int, int]]] | None = None
 
@@ -99,7 +104,10 @@ class Index:
 
     def _tolerating(self) -> _Queues:
         if self._tolerant is None:
-            self._tolerant = _Queues(self.turns, self.masks, self._tolerate)
+            self._tolerant = _Queues(self.masks, self._tolerate)
+            for place, turn in enumerate(self.turns):
+                assert turn.request is not None
+                self._tolerant.add(place, turn.request)
         return self._tolerant
 
     def _all_queues(self) -> list[_Queues]:
@@ -125,18 +133,18 @@ class Index:
 class _Queues:
     """The places of turns by the digest of what they were asked."""
 
-    def __init__(self, turns: Sequence[Recorded], masks: Masks, apart: Apart) -> None:
+    def __init__(self, masks: Masks, apart: Apart) -> None:
         self.digester = Digester(masks=masks, apart=apart)
         self._any_model = "model" in apart.options
         self._by_key: dict[object, deque[int]] = {}
         self._all: dict[object, list[int]] = {}
-        for place, turn in enumerate(turns):
-            request = turn.request  # read from the file each time
-            assert request is not None
-            key = self.digester.key(request)
-            for name in (key, (*key, request.options.get("model"))):
-                self._by_key.setdefault(name, deque()).append(place)
-                self._all.setdefault(name, []).append(place)
+
+    def add(self, place: int, request: Request) -> None:
+        """Take the turn at `place`, which recorded this request."""
+        key = self.digester.key(request)
+        for name in (key, (*key, request.options.get("model"))):
+            self._by_key.setdefault(name, deque()).append(place)
+            self._all.setdefault(name, []).append(place)
 
     def queue(self, request: Request) -> deque[int] | None:
         return self._by_key.get(self._key(request))

@@ -361,7 +361,7 @@ def _unpacked(body: bytes, headers: Mapping[str, str], *, chat: bool) -> bytes:
 @functools.lru_cache(maxsize=1)  # one turn is asked for its request several times in a row
 def _chat_request(body: bytes) -> tuple[Request | None, str]:
     """The request in a body; or None, and what is wrong with it."""
-    if not body.strip():
+    if not body or body.isspace():
         return None, "the request has no body"
     try:
         parsed = json.loads(body)
