@@ -66,14 +66,21 @@ def compiled(patterns: Iterable[str | re.Pattern[str]]) -> tuple[re.Pattern[str]
     return tuple(found)
 
 
-def refuse_secrets(path: Path, document: Any, secrets: Sequence[str] = ()) -> None:
+_RECORD_AGAIN = (
+    "Take it out of the prompt or the tool's result, or have keys replaced (redact=True, --redact), and "
+    "record again"
+)
+
+
+def refuse_secrets(
+    path: Path, document: Any, secrets: Sequence[str] = (), *, mend: str = _RECORD_AGAIN
+) -> None:
     """Raise `CassetteError` where a document holds a key: one of `secrets`, or something key-shaped."""
     first = next(leaks(document, secrets), None)
     if first is not None:
         raise CassetteError(
             f"the recording for {path} holds what looks like a key ({first.kind}) at {first.place}; nothing "
-            "was written. Take it out of the prompt or the tool's result, or have keys replaced "
-            "(redact=True, --redact), and record again",
+            f"was written. {mend}",
             path=str(path),
         )
 

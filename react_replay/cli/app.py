@@ -9,6 +9,8 @@ import typer
 
 from react_replay.cli.check import EPILOG as CHECK_EPILOG
 from react_replay.cli.check import check
+from react_replay.cli.convert import EPILOG as CONVERT_EPILOG
+from react_replay.cli.convert import convert
 from react_replay.cli.demo import demo
 from react_replay.cli.exits import CASSETTE, EPILOG, INTERRUPTED, NO_ANSWER, USAGE
 from react_replay.cli.run import run as run_command
@@ -29,6 +31,7 @@ app.command("run", epilog=EPILOG)(run_command)
 app.command("demo", epilog=EPILOG)(demo)
 app.command("show", epilog=EPILOG)(show)
 app.command("check", epilog=CHECK_EPILOG)(check)
+app.command("convert", epilog=CONVERT_EPILOG)(convert)
 
 
 @app.callback(invoke_without_command=True)
