@@ -12,6 +12,8 @@ from react_replay.cli.check import check
 from react_replay.cli.convert import EPILOG as CONVERT_EPILOG
 from react_replay.cli.convert import convert
 from react_replay.cli.demo import demo
+from react_replay.cli.diff import EPILOG as DIFF_EPILOG
+from react_replay.cli.diff import diff
 from react_replay.cli.exits import CASSETTE, EPILOG, INTERRUPTED, NO_ANSWER, USAGE
 from react_replay.cli.run import run as run_command
 from react_replay.cli.show import show
@@ -31,6 +33,7 @@ app.command("run", epilog=EPILOG)(run_command)
 app.command("demo", epilog=EPILOG)(demo)
 app.command("show", epilog=EPILOG)(show)
 app.command("check", epilog=CHECK_EPILOG)(check)
+app.command("diff", epilog=DIFF_EPILOG)(diff)
 app.command("convert", epilog=CONVERT_EPILOG)(convert)
 
 
