@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from react_replay.cli.exits import ANSWERED, CASSETTE
+from react_replay.cli.files import cassette_files
 from react_replay.errors import CassetteError, ConfigurationError, NotACassette
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ EPILOG = (
     "Exit codes: 0 clean (notes do not count), 1 an error or a warning was found, 2 usage, "
     "3 a file is missing or unreadable, or there was nothing to check."
 )
-_SUFFIXES = (".yaml", ".yml", ".json", ".httprr", ".httprr.gz")
 
 
 def check(
@@ -66,7 +65,7 @@ def check(
 
     files, found = 0, []
     refused: list[CassetteError] = []
-    for path, named in _files(paths):
+    for path, named in cassette_files(paths):
         try:
             violations = _checked(path)
         except NotACassette as error:
@@ -96,21 +95,6 @@ def check(
             _say("nothing to check: no cassette of chat completions was found")
         return CASSETTE
     return VIOLATIONS if any(v.severity is not Severity.NOTE for v in found) else ANSWERED
-
-
-def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Every file, and whether it was named itself. Hidden folders and links to folders are not entered."""
-    for path in paths:
-        if not path.is_dir():
-            yield path, True
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(
-                name for name in folders if not name.startswith(".") and name != "node_modules"
-            )
-            for name in sorted(names):
-                if name.lower().endswith(_SUFFIXES) and not name.startswith("."):
-                    yield Path(folder, name), False
 
 
 def _checked(path: Path) -> list[Violation]:

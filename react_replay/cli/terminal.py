@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from react_replay.events import (
@@ -22,7 +25,7 @@ from react_replay.events import (
 )
 from react_replay.result import RunResult
 
-__all__ = ["StepPrinter", "console", "plain", "summary", "wrapped"]
+__all__ = ["StepPrinter", "columns", "console", "notices", "plain", "summary", "wrapped"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -46,21 +49,39 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(map(_columns, text))
+
+
 def wrapped(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width` columns; a CJK character takes two, and a word is kept whole if it can."""
     for line in text.split("\n"):
-        current, columns, space = "", 0, -1
+        current, taken, space = "", 0, -1
         for character in line:
             current += character
-            columns += _columns(character)
+            taken += _columns(character)
             if character == " ":
                 space = len(current)
-            if columns > width:
+            if taken > width:
                 cut = space if space > len(current) // 2 else len(current) - 1
                 yield current[:cut].rstrip()
                 current = current[cut:]
-                columns, space = sum(map(_columns, current)), -1
+                taken, space = columns(current), -1
         yield current
+
+
+@contextmanager
+def notices() -> Iterator[None]:
+    """Print warnings as lines of ours on stderr."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"react-replay: {plain(str(message))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 class StepPrinter:
