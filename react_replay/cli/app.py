@@ -17,6 +17,8 @@ from react_replay.cli.diff import diff
 from react_replay.cli.exits import CASSETTE, EPILOG, INTERRUPTED, NO_ANSWER, USAGE
 from react_replay.cli.ls import EPILOG as LS_EPILOG
 from react_replay.cli.ls import ls
+from react_replay.cli.prune import EPILOG as PRUNE_EPILOG
+from react_replay.cli.prune import prune
 from react_replay.cli.run import run as run_command
 from react_replay.cli.show import show
 from react_replay.errors import CassetteError, ConfigurationError, ReactReplayError
@@ -37,6 +39,7 @@ app.command("show", epilog=EPILOG)(show)
 app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("ls", epilog=LS_EPILOG)(ls)
 app.command("diff", epilog=DIFF_EPILOG)(diff)
+app.command("prune", epilog=PRUNE_EPILOG)(prune)
 app.command("convert", epilog=CONVERT_EPILOG)(convert)
 
 
