@@ -20,6 +20,8 @@ from react_replay.cli.ls import ls
 from react_replay.cli.prune import EPILOG as PRUNE_EPILOG
 from react_replay.cli.prune import prune
 from react_replay.cli.run import run as run_command
+from react_replay.cli.scrub import EPILOG as SCRUB_EPILOG
+from react_replay.cli.scrub import scrub
 from react_replay.cli.show import show
 from react_replay.errors import CassetteError, ConfigurationError, ReactReplayError
 
@@ -41,6 +43,7 @@ app.command("ls", epilog=LS_EPILOG)(ls)
 app.command("diff", epilog=DIFF_EPILOG)(diff)
 app.command("prune", epilog=PRUNE_EPILOG)(prune)
 app.command("convert", epilog=CONVERT_EPILOG)(convert)
+app.command("scrub", epilog=SCRUB_EPILOG)(scrub)
 
 
 @app.callback(invoke_without_command=True)
