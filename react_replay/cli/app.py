@@ -23,6 +23,8 @@ from react_replay.cli.run import run as run_command
 from react_replay.cli.scrub import EPILOG as SCRUB_EPILOG
 from react_replay.cli.scrub import scrub
 from react_replay.cli.show import show
+from react_replay.cli.verify import EPILOG as VERIFY_EPILOG
+from react_replay.cli.verify import verify
 from react_replay.errors import CassetteError, ConfigurationError, ReactReplayError
 
 __all__ = ["app", "run"]
@@ -43,6 +45,7 @@ app.command("ls", epilog=LS_EPILOG)(ls)
 app.command("diff", epilog=DIFF_EPILOG)(diff)
 app.command("prune", epilog=PRUNE_EPILOG)(prune)
 app.command("convert", epilog=CONVERT_EPILOG)(convert)
+app.command("verify", epilog=VERIFY_EPILOG)(verify)
 app.command("scrub", epilog=SCRUB_EPILOG)(scrub)
 
 

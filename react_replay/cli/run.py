@@ -14,7 +14,7 @@ from react_replay.backends.base import ChatBackend
 from react_replay.cli.exits import code_of
 from react_replay.errors import CassetteError, ConfigurationError, did_you_mean
 
-__all__ = ["run"]
+__all__ = ["run", "toolbox"]
 
 
 def run(
@@ -56,6 +56,14 @@ def run(
     stream: Annotated[bool, typer.Option("--stream", help="Show text as the model writes it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON.")] = False,
     env_file: Annotated[Path | None, typer.Option(help="Read keys from this .env file.")] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(help="How to record: full, or delta for long runs. Default: the file's, else full."),
+    ] = None,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Replace keys in what is recorded; else they stop it."),
+    ] = False,
 ) -> int:
     """Answer a question; the answer goes to stdout, the steps to stderr.
 
@@ -65,12 +73,14 @@ def run(
     cassettes/000-population-ratio.yaml
     """
     from react_replay.agent import Agent
-    from react_replay.cli.terminal import StepPrinter, console, plain, summary
+    from react_replay.cli.terminal import StepPrinter, console, notices, plain, summary
     from react_replay.result import Limits
 
     _check(cassette, record, script, model, env_file, dialect)
     if tool_results != "run" and cassette is None:
         raise ConfigurationError("--tool-results needs --cassette: the recording that holds them")
+    if layout is not None and record in ("none", "rekey"):
+        raise ConfigurationError("--layout says how to record: it needs --record once, new_episodes or all")
     settings: dict[str, Any] = {
         "dialect": dialect,
         "tools": None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
@@ -79,11 +89,12 @@ def run(
         "temperature": temperature,
         "options": None,  # what a cassette's agent sent with every request
     }
-    backend, source = _backend(cassette, record, script, model, env_file, settings, tool_results)
-    with backend:
+    how = {"layout": layout, "redact": redact, "tools": tool_results}
+    backend, source = _backend(cassette, record, script, model, env_file, settings, how)
+    with notices(), backend:
         agent = Agent(
             backend,
-            tools=_toolbox(settings["tools"], settings["dialect"] or "native"),
+            tools=toolbox(settings["tools"], settings["dialect"] or "native"),
             dialect=settings["dialect"] or "native",
             system=settings["system"],
             options=_options(settings),
@@ -137,11 +148,11 @@ def _backend(
     model: str | None,
     env_file: Path | None,
     settings: dict[str, Any],
-    tool_results: str,
+    how: Mapping[str, Any],
 ) -> tuple[ChatBackend, Any]:
     """The backend that the options name, and a function that says where its replies came from."""
     if cassette is not None:
-        return _cassette(cassette, record, script, model, env_file, settings, tool_results)
+        return _cassette(cassette, record, script, model, env_file, settings, how)
     if script is not None:
         return _script(script), lambda: "scripted, 0 network calls"
     from react_replay.backends.live import LiveBackend
@@ -157,7 +168,7 @@ def _cassette(
     model: str | None,
     env_file: Path | None,
     settings: dict[str, Any],
-    tool_results: str,
+    how: Mapping[str, Any],
 ) -> tuple[ChatBackend, Any]:
     from react_replay.backends.cassette import CassetteBackend
 
@@ -167,7 +178,7 @@ def _cassette(
         return LiveBackend.from_env(model=model, env_file=env_file)
 
     asked = live if script is None else _script(script)
-    backend = CassetteBackend(path, record=record, live=asked, tools=tool_results)
+    backend = CassetteBackend(path, record=record, live=asked, **how)
     kept = backend.metadata.get("agent")
     for name, value in (kept if isinstance(kept, Mapping) else {}).items():
         if settings.get(name, "") is None:  # a setting of ours that the command line left open
@@ -175,7 +186,7 @@ def _cassette(
     if settings["tools"] is None and not kept and settings["dialect"] in (None, "native"):
         settings["tools"] = _recorded_tools(backend.offered_tools)
     if settings["tools"] is None:
-        settings["tools"] = list(_toolbox(None, settings["dialect"] or "native"))
+        settings["tools"] = list(toolbox(None, settings["dialect"] or "native"))
     backend.describe({"agent": {name: value for name, value in settings.items() if value is not None}})
 
     def source() -> str:
@@ -250,7 +261,7 @@ def _script(path: Path) -> ChatBackend:
     return ScriptedBackend([reply(item) for item in replies])
 
 
-def _toolbox(names: Any, dialect: str) -> Any:
+def toolbox(names: Any, dialect: str) -> Any:
     """The tools of these names; without names those that the dialect's article uses, or all."""
     from react_replay.seeds import SEEDS
     from react_replay.tools import BUILTIN, Toolbox
