@@ -64,6 +64,7 @@ def test_a_long_run_is_told_of_the_delta_layout(command: Command, script: Path, 
 
 @pytest.mark.parametrize(("options", "why"), [
     (["--layout", "delta"], "it needs --record"),
+    (["--layout", "delta", "--record", "rekey"], "it needs --record"),
     (["--layout", "dleta", "--record", "once"], "did you mean 'delta'"),
 ])  # fmt: skip
 def test_a_layout_that_has_no_effect_or_is_none_is_refused(
