@@ -62,6 +62,7 @@ def test_the_replay_bench_needs_no_peer(tmp_path: Path) -> None:
     assert all(row[way] > 0 for row in measured["requests"] for way in ways)
     assert all(row["ours"] > 0 and row["vcrpy"] > 0 for row in measured["loads"])
     assert [row["turns"] for row in measured["runs"]] == [3]
+    assert all(row["full"] > 0 and row["delta"] > 0 for row in measured["runs"])
     assert "cassetter: not at hand; --peers installs it" in said
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import inspect
 import json
 import statistics
 import subprocess
@@ -260,10 +259,8 @@ def _run(folder: Path, turns: int, rounds: int) -> dict[str, Any]:
     """CPU seconds of a whole replayed run of the agent, load included, in both layouts."""
     full = folder / f"run-{turns}.yaml"
     row: dict[str, Any] = {"turns": turns, "full_bytes": write(full, long_run(turns))}
-    layouts = {"full": full}
-    if "layout" in inspect.signature(CassetteBackend).parameters:
-        layouts["delta"] = _recorded_delta(folder, turns)
-        row["delta_bytes"] = layouts["delta"].stat().st_size
+    layouts = {"full": full, "delta": _recorded_delta(folder, turns)}
+    row["delta_bytes"] = layouts["delta"].stat().st_size
 
     def replayed(path: Path) -> float:
         def work() -> object:
@@ -286,9 +283,8 @@ def _bound(function: Callable[[Path], float], path: Path) -> Callable[[], float]
 
 def _recorded_delta(folder: Path, turns: int) -> Path:
     path = folder / f"run-{turns}-delta.yaml"
-    options: dict[str, Any] = {"layout": "delta"}
     live = ScriptedBackend(script(turns))
-    with CassetteBackend(path, record="once", live=live, **options) as backend:
+    with CassetteBackend(path, record="once", live=live, layout="delta") as backend:
         Agent(backend, tools=[read_file], limits=Limits(max_steps=turns + 1)).run("Read them all.")
     return path
 
@@ -355,11 +351,7 @@ def show(figures: dict[str, Any]) -> None:
         megabytes = row["full_bytes"] / 1e6
         a_megabyte = row["full"] / megabytes * 1e3
         full = f"full {row['full'] / turns * 1e3:.3f} ({megabytes:.2f} MB, {a_megabyte:.1f} a MB)"
-        delta = (
-            f"delta {row['delta'] / turns * 1e3:.3f} ({row['delta_bytes'] / 1e6:.2f} MB)"
-            if "delta" in row
-            else "delta: not in this release"
-        )
+        delta = f"delta {row['delta'] / turns * 1e3:.3f} ({row['delta_bytes'] / 1e6:.2f} MB)"
         print(f"{row['turns']:>6} turns: {full}, {delta}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from react_replay.cassettes.layouts.delta import Turns, compressed
 from react_replay.cassettes.reading import read_cassette
 from react_replay.cassettes.recording import Recording
 from react_replay.cassettes.writing import interaction_of, save
+from react_replay.log import Log
 from react_replay.wire import Exchange
 
 TEXTS = st.sampled_from(["hi", "\n  ]", '"messages": [', "北京 🌤", "a\u2028b", "\ud800"])
@@ -114,6 +116,26 @@ def test_bytes_grow_with_the_turns_and_not_with_their_square(tmp_path: Path) -> 
         save(tmp_path / "c.yaml", run_of(turns), {}, layout="delta")
         sizes.append((tmp_path / "c.yaml").stat().st_size)
     assert sizes[1] < sizes[0] * 11
+
+
+def test_a_replay_takes_time_in_its_turns_and_not_in_their_square(tmp_path: Path) -> None:
+    """Load included: ten times the turns take far less than a hundred times as long."""
+    seconds = []
+    for turns in (30, 300):
+        save(tmp_path / "c.yaml", found := run_of(turns), {}, layout="delta")
+        requests = [Request.of(json.loads(item["request"]["body"])) for item in found]
+        grown: list[Request] = []
+        for request in requests:  # as the agent sends them: views of one log
+            earlier = grown[-1].messages if grown else Log[Any]()
+            assert isinstance(earlier, Log)
+            grown.append(Request(earlier.extend(request.messages[len(earlier) :]), requests[0].options))
+        start = time.process_time()
+        backend = CassetteBackend(tmp_path / "c.yaml")
+        for request in grown:
+            backend.complete(request)
+        seconds.append(time.process_time() - start)
+        assert backend.unplayed == []
+    assert seconds[1] < seconds[0] * 40
 
 
 def test_messages_of_a_run_are_views_of_one_log(tmp_path: Path) -> None:
