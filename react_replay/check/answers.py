@@ -111,7 +111,7 @@ _NO_EVENTS = (
 
 def _read_stream(recorded: Recorded) -> Answer:
     folds: dict[Any, StreamFold] = {}
-    opened: dict[Any, int] = {}
+    opened: set[int] = set()  # the choices that hold a call
     usage, problem = None, None
     faults: list[Violation] = []
     try:
@@ -147,7 +147,7 @@ def _read_stream(recorded: Recorded) -> Answer:
     )
 
 
-def _unindexed(choice: Mapping[str, Any], index: int, opened: dict[Any, int]) -> Iterator[Violation]:
+def _unindexed(choice: Mapping[str, Any], index: int, opened: set[int]) -> Iterator[Violation]:
     delta = choice.get("delta")
     calls = delta.get("tool_calls") if isinstance(delta, Mapping) else None
     for call in calls if isinstance(calls, list) else ():
@@ -155,13 +155,13 @@ def _unindexed(choice: Mapping[str, Any], index: int, opened: dict[Any, int]) ->
             continue
         function = call.get("function")
         names = call.get("id") or (isinstance(function, Mapping) and function.get("name"))
-        if names and not isinstance(call.get("index"), int) and opened.get(index):
+        if names and not isinstance(call.get("index"), int) and index in opened:
             yield fault(
                 "call-without-index",
                 f"the stream opens another call (id {quoted(call.get('id'))}) without an index; tell calls "
                 "apart by their ids, or they run into one",
             )
-        opened[index] = opened.get(index, 0) + 1
+        opened.add(index)
 
 
 def _error_body(recorded: Recorded, parsed: Any) -> tuple[Violation, ...]:

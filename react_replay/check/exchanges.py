@@ -252,7 +252,7 @@ def _rewritten(given: _Given, messages: list[Any], place: int) -> Iterator[Viola
     if len(sent) > len(now) or starts_with([message for _, message in now], sent):
         return
     pairs = zip(sent, now, strict=False)
-    first = next((index for before, (index, message) in pairs if before != message), 0)
+    first = next(index for before, (index, message) in pairs if not starts_with([message], [before]))
     yield Violation(
         code="rewritten-history",
         message=f"messages[{first}] is not what request #{given.interaction} sent before this call; append "

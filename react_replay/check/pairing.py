@@ -69,8 +69,6 @@ class Pairing:
                 "this tool message has no tool_call_id; give it the id of the call that it answers",
                 place,
             )
-            if not isinstance(identity, str) and "" not in self._open:
-                return
             identity = ""
         if self._open.get(identity) is False:
             self._open[identity] = True

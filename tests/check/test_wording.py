@@ -171,6 +171,13 @@ HISTORIES: list[tuple[list[Any], list[tuple[int, str, str]]]] = [
         ],
     ),
     (
+        [calls(call("")), result("")],
+        [
+            (0, "missing-call-id", f"a call of 'search' has the id ''; {MAKE_ONE_UP}"),
+            (1, "missing-result-id", NO_RESULT_ID),
+        ],
+    ),
+    (
         [calls({"type": "custom", "custom": {"name": "f", "input": "x"}}), {"role": "tool", "content": "x"}],
         [
             (0, "missing-call-id", f"a call of 'f' has the id null; {MAKE_ONE_UP}"),
@@ -404,6 +411,16 @@ EXCHANGES: list[tuple[list[Recorded], list[tuple[int | None, str, str]]]] = [
         ],
     ),
     (
+        [turn(body={"error": "no", "choices": answer()["choices"]})],
+        [
+            (
+                None,
+                "error-under-200",
+                "status 200 came with an error: 'no'; a client must look for `error` before it reads `choices`",
+            )
+        ],
+    ),
+    (
         [turn(body={"detail": "x" * 99}, status=400)],
         [
             (
@@ -415,12 +432,12 @@ EXCHANGES: list[tuple[list[Recorded], list[tuple[int | None, str, str]]]] = [
         ],
     ),
     (
-        [turn(body=b"<html>", status=502, streamed=True)],
+        [turn(body=b"<html>", status=400, streamed=True)],
         [
             (
                 None,
                 "error-without-object",
-                f"the body of the HTTP 502 error holds no `error` object: '<html>'; {BODY}",
+                f"the body of the HTTP 400 error holds no `error` object: '<html>'; {BODY}",
             )
         ],
     ),
@@ -555,6 +572,16 @@ EXCHANGES: list[tuple[list[Recorded], list[tuple[int | None, str, str]]]] = [
                 None,
                 "answer-missing-id",
                 "the call of 'search' has the id null; give it one before it goes into the history",
+            )
+        ],
+    ),
+    (
+        [turn(body=called(call(7)))],
+        [
+            (
+                None,
+                "answer-missing-id",
+                "the call of 'search' has the id 7; give it one before it goes into the history",
             )
         ],
     ),

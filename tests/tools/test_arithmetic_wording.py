@@ -13,6 +13,12 @@ COMMAS = "commas only group thousands, as in 1,234,567, or separate arguments; t
 LATEX = r"of LaTeX only \frac \sqrt \times \cdot \div \left \right \pi \% are known"
 
 NAMES = {
+    "'of' after a value: write numbers without units, and * between factors": (
+        "3 of 4",
+        "1+3 of 4",
+    ),
+    "'foo.pi' is a name, not a number; look its value up first, then write digits only": ("math.foo.pi",),
+    "'X' is a name, not a number; look its value up first, then write digits only": ("3 x X",),
     "'台北人口' is a name, not a number; look its value up first, then write digits only": (
         "台北人口/纽约人口",
     ),
@@ -35,8 +41,14 @@ NAMES = {
     "write * before 'pi'": ("2pi",),
     "write * before 'PI'": ("2 PI",),
     "write * before 'Sqrt'": ("2Sqrt(4)",),
-    "'kg' after a value: write numbers without units, and * between factors": ("5 kg * 2",),
+    "'kg' after a value: write numbers without units, and * between factors": (
+        "(1+2) kg",
+        "5 kg * 2",
+    ),
     "'x' after a value: write numbers without units, and * between factors": (
+        "2 x(3)",
+        "3x X",
+        "2 x \\,",
         "28-2x+5",
         "2x(3)",
         "2 x",
@@ -53,6 +65,8 @@ NAMES = {
 }
 
 SIGNS = {
+    "unexpected '\"'; send the bare expression, without quotes, inches or seconds": ('""',),
+    "unexpected '`'; use only numbers, + - * / // % ^ ( ) and functions": ("``",),
     "unexpected '='; send one expression, without '=' or an equation": ("1+1=2",),
     "unexpected '!'; write 5! or factorial(5); comparisons are not supported": ("5!=120", "!5"),
     "unexpected '<'; comparisons are not supported; send one arithmetic expression": ("2<3",),
@@ -76,27 +90,43 @@ SIGNS = {
     "write sqrt(x) in place of √ here": ("√x",),
     "'万' stands after digits, as in 1.5万; elsewhere write *10000": ("万", "½万"),
     "'亿' stands after digits, as in 1.5亿; elsewhere write *100000000": ("3*亿",),
-    "drop the currency sign '$'; write numbers only": ("$", "3*$x"),
+    "drop the currency sign '$'; write numbers only": ("$X", "$", "3*$x"),
     "drop the currency sign '€'; write numbers only": ("5€",),
-    "hexadecimal and binary numbers are not supported; write decimals": ("0x1F", "0B11"),
-    "inside a call a comma separates arguments; write 1000, not 1,000": ("max(1,000, 2)", "max(1+1,000)"),
+    "hexadecimal and binary numbers are not supported; write decimals": (
+        "0X1F",
+        "0b11",
+        "0o17",
+        "0O17",
+        "0x1F",
+        "0B11",
+    ),
+    "inside a call a comma separates arguments; write 1000, not 1,000": (
+        "max(1,050)",
+        "max(1,000, 2)",
+        "max(1+1,000)",
+    ),
     "two % signs in a row; write 5% for 5/100": ("5%%",),
     "a number is missing before '%' at the start; write it": ("%5",),
     "'%.' can be read in two ways; write 5%*0.1, or 5 % 0.1 with spaces": ("100%.01",),
     f"'\\\\3': unexpected '\\\\'; {LATEX}": ("5\\3",),
     f"'\\\\foofoofoofo...': unexpected '\\\\'; {LATEX}": ("\\foofoofoofoofoofoo",),
-    f"'\\\\alpha': unexpected '\\\\'; {LATEX}": ("\\alpha ",),
+    f"'\\\\alpha': unexpected '\\\\'; {LATEX}": ("\\alpha 2",),
     "write LaTeX arguments in braces, as in \\frac{1}{2} or \\sqrt{16}": (
         "\\frac12",
         "\\frac{1}2",
         "\\sqrt 2",
     ),
     "a LaTeX '{' is not closed; add the missing '}'": ("\\sqrt{2", "2^{"),
-    "unexpected '}'; use ( ) for grouping, and send only the expression itself": ("1}",),
+    "unexpected '}'; use ( ) for grouping, and send only the expression itself": (
+        "2\\times age}",
+        "1}",
+    ),
 }
 
 STRUCTURE = {
-    "there is no expression; write one, such as (2+3)*4": ("", "  "),
+    "more than 100 nested brackets; use fewer": ("(" * 101,),
+    "more than 150 powers and functions; calculate it in parts": ("+2^2" * 151,),
+    "there is no expression; write one, such as (2+3)*4": ("==", "", "  "),
     "it ends after '+'; write the number that follows": ("1+",),
     "it ends after '('; write the number that follows": ("1+sqrt(",),
     "it ends after '**'; write the number that follows": ("2^",),
@@ -124,6 +154,8 @@ STRUCTURE = {
 }
 
 VALUES = {
+    "longer than 2000 characters; calculate it in parts": ("1" * 2001,),
+    "a number has 401 digits; at most 400 are read": ("9" * 401,),
     "division by zero; check the divisor": ("1/0", "sqrt(2)/0", "5.5 // 0", "5 % 0"),
     "division by zero: 0 has no negative power": ("0^-1", "0^-0.5"),
     "a fractional power of a negative number is not a real number": ("(-8)^(1/3)", "(-2)^pi"),
@@ -131,7 +163,7 @@ VALUES = {
     "a logarithm needs a number above 0": ("log(0)",),
     "the base of a logarithm is above 0 and not 1": ("log(2,0)", "log(2,-1)", "log(2,1)"),
     "tan is not defined at odd multiples of pi/2": ("tan(pi/2)",),
-    "an angle is at most 1e30 radians; take its remainder by 2*pi first": ("sin(10^30)",),
+    "an angle is at most 1e30 radians; take its remainder by 2*pi first": ("sin(10^30+1)",),
     "round(x, n) needs a whole n from -50 to 50": ("round(1,2.5)", "round(1,pi)"),
     "round takes 1 or 2 arguments, not 3; write long numbers without commas inside a call": ("round(1,2,3)",),
     "sqrt takes 1 argument, not 2; write long numbers without commas inside a call": ("sqrt(1,2)",),
@@ -139,6 +171,7 @@ VALUES = {
     "log takes 1 or 2 arguments, not 3; write long numbers without commas inside a call": ("log(1,2,3)",),
     "a factorial needs a whole number from 0 to 400": ("factorial(2.5)",),
     "the result is too large; use smaller numbers or exponents": (
+        "(4/3)^20000 // 1",
         "9**9**9",
         "2^8191+2^8191",
         "-2^8191-2^8191",

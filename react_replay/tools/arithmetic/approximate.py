@@ -74,12 +74,12 @@ def _decimal(value: Value, precision: int = _PRECISION) -> Decimal:
 
 def _settled(value: Decimal) -> Value:
     """`value`, or the integer that it is as far as its digits are reliable."""
-    if -_RELIABLE - 6 < value.adjusted() < _RELIABLE:
+    if not value:
+        return 0
+    if -1 <= value.adjusted() < _RELIABLE:  # below a tenth none is
         rounded = _context(_RELIABLE).plus(value)
         if rounded == rounded.to_integral_value():
             return int(rounded)
-    elif not value:
-        return 0
     return value
 
 
@@ -186,7 +186,7 @@ def tangent(angle: Value) -> Value:
 
 def _sine_and_cosine(angle: Value) -> tuple[Decimal, Decimal]:
     """Both, from the Taylor series of what is left of `angle` after whole quarter turns."""
-    if not -_LARGEST_ANGLE < angle < _LARGEST_ANGLE:
+    if not -_LARGEST_ANGLE <= angle <= _LARGEST_ANGLE:
         raise CalculatorError("an angle is at most 1e30 radians; take its remainder by 2*pi first")
     wide, near = _context(2 * _PRECISION), _context(_PRECISION + 5)
     exact = _decimal(angle, 2 * _PRECISION)

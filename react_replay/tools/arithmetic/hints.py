@@ -75,7 +75,7 @@ def explain(text: str, reason: str) -> str:
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 3]}..."
 
 
-def stray_name(name: str, *, after_value: bool, before_bracket: bool) -> str:
+def stray_name(name: str, *, after_value: bool = False, before_bracket: bool = False) -> str:
     """Why the word `name` cannot stand there: a unit, a variable, an unknown function."""
     shown = quote(name, 24)
     if after_value:
@@ -93,7 +93,7 @@ def stray_name(name: str, *, after_value: bool, before_bracket: bool) -> str:
             return f"no function {shown}{guess}"
         return f"no function {shown}; there are {' '.join(FUNCTION_NAMES)}"
     if name.lower() in FUNCTION_NAMES:
-        return f"{shown} is a function: write its argument in brackets, as in {name.lower()[:9]}(2)"
+        return f"{shown} is a function: write its argument in brackets, as in {name.lower()}(2)"
     return f"{shown} is a name, not a number; look its value up first, then write digits only"
 
 

@@ -109,8 +109,5 @@ def _unwrapped(text: str) -> str:
 def _without_equals(text: str) -> str:
     """`text` without a spreadsheet's leading `=` and without one trailing `=` or `=?`."""
     if text.startswith("="):
-        text = text[1:].lstrip(" \t\r\n")
-    tail = _trailing_question.search(text, max(0, len(text) - 3))
-    if tail:
-        text = text[: tail.start()].rstrip(" \t\r\n")
-    return text
+        text = text[1:]
+    return _trailing_question.sub("", text)

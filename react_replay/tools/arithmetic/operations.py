@@ -113,7 +113,7 @@ def power(base: Value, exponent: Value) -> Value:
             return divide(1, whole)
         if type(base) is int and exponent > 0:
             raise _too_large()
-    if type(exponent) is not int and is_exact(exponent) and 2 * exponent == 1:
+    if is_exact(exponent) and 2 * exponent == 1:
         return approximate.square_root(base)
     return approximate.power(base, exponent)
 

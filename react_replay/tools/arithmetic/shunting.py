@@ -118,6 +118,6 @@ def _missing_value(token: str, before: str) -> CalculatorError:
     if not token and not before:
         return CalculatorError("there is no expression; write one, such as (2+3)*4")
     if not token:
-        return CalculatorError(f"it ends after {quote(before, 12)}; write the number that follows")
-    place = f" and after {quote(before, 12)}" if before else " at the start"
-    return CalculatorError(f"a number is missing before {quote(token, 12)}{place}; write it")
+        return CalculatorError(f"it ends after {quote(before)}; write the number that follows")
+    place = f" and after {quote(before)}" if before else " at the start"
+    return CalculatorError(f"a number is missing before {quote(token)}{place}; write it")

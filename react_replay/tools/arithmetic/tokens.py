@@ -83,14 +83,15 @@ class _Reader:
             self.space_before = False
         return self.out
 
-    def _emit(self, token: str, *, ends_value: bool) -> None:
+    def _emit(self, token: str, *, ends_value: bool = False) -> None:
         self.out.append(token)
         self.ends_value = ends_value
 
     def _following(self) -> str:
         """The next character that is no space, or the empty string."""
         found = _next.match(self.text, self.position)
-        return found[1] if found else ""
+        assert found is not None  # both of its parts may be empty
+        return found[1]
 
     def _in_call(self) -> bool:
         return bool(self.calls) and self.calls[-1]
@@ -114,7 +115,7 @@ class _Reader:
 
     def _after_glued_comma(self) -> bool:
         out = self.out
-        return not self.space_before and len(out) > 1 and out[-1] == "," and out[-2].isdigit()
+        return not self.space_before and out[-1:] == [","] and out[-2].isdigit()
 
     def _operator(self, word: str) -> None:
         if word == "(":
@@ -142,7 +143,7 @@ class _Reader:
     def _comma(self) -> None:
         if not self._in_call():
             raise CalculatorError(stray_character(","))
-        self._emit(",", ends_value=False)
+        self._emit(",")
 
     def _name(self, word: str, start: int) -> None:
         prefix, _, rest = word.partition(".")
@@ -152,25 +153,25 @@ class _Reader:
         if self.ends_value:
             self._between_values(word, start)
         elif lowered in FUNCTIONS and self._following() == "(":
-            self._emit(lowered, ends_value=False)
+            self._emit(lowered)
         elif name in CONSTANTS or name in _UPPER_CONSTANTS or (prefixed and lowered in CONSTANTS):
             self._emit(lowered, ends_value=True)
         else:
             bracket = self._following() == "("
-            raise CalculatorError(stray_name(name, after_value=False, before_bracket=bracket))
+            raise CalculatorError(stray_name(name, before_bracket=bracket))
 
     def _between_values(self, word: str, start: int) -> None:
         """A word where an operator must stand: `of`, `mod`, an `x` for a product, or a mistake."""
         if word == "mod":
-            self._emit("%", ends_value=False)
+            self._emit("%")
         elif word == "of" and self._ends_share():
-            self._emit("*", ends_value=False)
+            self._emit("*")
         elif word[0] in "xX" and self._is_times(word):
             # `3x4`: the digits after the sign are a number of their own.
             self.position = start + 1
-            self._emit("*", ends_value=False)
+            self._emit("*")
         else:
-            raise CalculatorError(stray_name(word, after_value=True, before_bracket=False))
+            raise CalculatorError(stray_name(word, after_value=True))
 
     def _is_times(self, word: str) -> bool:
         """Whether an `x` is a product: before digits, or alone between spaces; 2x(3) stays a mistake."""
@@ -184,7 +185,7 @@ class _Reader:
         """Whether what was read ends like a part of something: 15%, 3/4, ½ or a bracket."""
         out = self.out
         last = out[-1]
-        return last in (PERCENT, ")") or "/" in last or (len(out) > 2 and out[-2] == "/")
+        return last in (PERCENT, ")") or "/" in last or out[-2:-1] == ["/"]
 
     def _other(self, word: str, start: int) -> None:
         if word in _VULGAR:
@@ -205,7 +206,7 @@ class _Reader:
     def _root(self) -> None:
         """√16 and √(16) are both a call of sqrt."""
         if self._following() == "(":
-            self._emit("sqrt", ends_value=False)
+            self._emit("sqrt")
             return
         number = _digits.match(self.text, self.position)
         if number is None:
@@ -218,12 +219,12 @@ class _Reader:
         if word in MYRIADS:
             return f"{quote(word)} stands after digits, as in 1.5{word}; elsewhere write *{MYRIADS[word]}"
         if word == "√":
-            return f"write * before {quote(word)}" if self.ends_value else "write sqrt(x)"
+            return f"write * before {quote(word)}"
         if word in _CURRENCY:
             return f"drop the currency sign {quote(word)}; write numbers only"
         name = _word.match(self.text, start)
         if name is not None:
-            return stray_name(name[0], after_value=self.ends_value, before_bracket=False)
+            return stray_name(name[0], after_value=self.ends_value)
         return stray_character(word)
 
 
