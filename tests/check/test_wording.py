@@ -359,7 +359,7 @@ def unread(body: Any) -> Recorded:
     )
 
 
-EXCHANGES: list[tuple[list[Recorded], list[tuple[int | None, str, str]]]] = [
+EXCHANGES: list[tuple[list[Recorded], list[tuple[Any, str, str]]]] = [
     # An answer as a whole.
     (
         [turn(body=b"a" * 61)],
@@ -416,7 +416,8 @@ EXCHANGES: list[tuple[list[Recorded], list[tuple[int | None, str, str]]]] = [
             (
                 None,
                 "error-under-200",
-                "status 200 came with an error: 'no'; a client must look for `error` before it reads `choices`",
+                "status 200 came with an error: 'no'; a client must look for `error` before it reads "
+                "`choices`",
             )
         ],
     ),
