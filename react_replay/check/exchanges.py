@@ -271,7 +271,7 @@ def _spoken(messages: Iterable[Any]) -> list[tuple[int, Any]]:
 
 def _digest(value: Any) -> bytes | None:
     try:
-        text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        text = json.dumps(value, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         return None
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(text.encode()).digest()

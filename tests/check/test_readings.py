@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from react_replay.cassettes.reading import Recorded
-from react_replay.check import check_messages, check_recorded
+from react_replay.cassettes.reading import Recorded, read_cassette
+from react_replay.check import check_cassette, check_messages, check_recorded
 from react_replay.messages import Request
 from tests.check.building import (
     COUNTS,
@@ -81,6 +83,10 @@ ANSWERS: list[tuple[Recorded, list[str]]] = [
     # Its calls, with and without an index.
     (streamed(delta(tool_calls=[7, call("a"), call("b")]), delta("tool_calls")), ["call-without-index"]),
     (
+        streamed(delta(tool_calls=[{"id": "a"}, {"id": "b"}]), delta("tool_calls")),
+        ["call-without-index", "answer-arguments-empty", "answer-arguments-empty"],
+    ),
+    (
         streamed(
             delta(tool_calls=[named("search")]), delta(tool_calls=[named("search")]), delta("tool_calls")
         ),
@@ -99,7 +105,7 @@ ANSWERS: list[tuple[Recorded, list[str]]] = [
     # A body in two chunks.
     (
         replace(
-            turn(), chunks=(b'{"choices": [{"message": {"content": "h', b'i"}, "finish_reason": "stop"}]}')
+            turn(), chunks=(b'{"choices": [{"message": {"content": "hi"}, ', b'"finish_reason": "stop"}]}')
         ),
         [],
     ),
@@ -166,6 +172,22 @@ def test_a_request_that_cannot_be_read_hides_no_fault_of_its_answer() -> None:
     """Only what the request would have said is left out: a call of an unknown tool."""
     unreadable = replace(turn(body=called(call("a", "[]", "rm"))), request=None, unread="there is no body")
     assert codes(unreadable) == ["request-unreadable", "answer-arguments-not-object"]
+
+
+def test_a_cassette_whose_file_is_gone_is_checked_without_lines(tmp_path: Path) -> None:
+    """What was read is checked; where it stands in the file is not known."""
+    path = tmp_path / "c.json"
+    request = {
+        "method": "POST",
+        "uri": "https://x/v1/chat/completions",
+        "body": json.dumps({"messages": [USER]}),
+    }
+    response = {"status": {"code": 200}, "headers": {}, "body": {"string": json.dumps(answer(None))}}
+    path.write_text(json.dumps({"interactions": [{"request": request, "response": response}]}))
+    cassette = read_cassette(path)
+    path.unlink()
+    (only,) = check_cassette(cassette)
+    assert (only.code, only.path, only.interaction, only.line) == ("empty-answer", str(path), 0, None)
 
 
 SAID: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -342,6 +364,18 @@ def test_what_is_said_again_is_bounded_by_fifty() -> None:
     assert codes(first, turn(2, [USER])) == []
 
 
+def test_sixteen_conversations_may_alternate() -> None:
+    """The one that was continued longest ago is forgotten first, and then checked as a new one."""
+    bad: list[Any] = [{"role": "user", "content": number} for number in range(60)]
+
+    def others(count: int) -> list[Recorded]:
+        return [turn(number + 3, [{"role": "user", "content": f"{number}"}]) for number in range(count)]
+
+    first = [turn(1, [OTHER]), turn(2, bad)]
+    assert len(codes(*first, *others(15), turn(99, [*bad, USER]))) == 50
+    assert len(codes(*first, *others(16), turn(99, [*bad, USER]))) == 60
+
+
 def test_the_longest_history_that_is_continued_counts() -> None:
     """Of two earlier requests the one that shares more is continued, whichever came first."""
     bad = [{"role": "user", "content": number} for number in range(60)]
@@ -363,6 +397,7 @@ def test_the_longest_history_that_is_continued_counts() -> None:
 HISTORIES: list[tuple[list[Any], list[tuple[str, int]]]] = [
     ([USER, {"role": "assistant", "content": parts("")}], [("empty-assistant-message", 1)]),
     ([USER, {"role": "assistant", "content": "Action: x\n**Observation:**"}], []),
+    ([USER, {"role": "assistant", "content": "Action: x\nObservation: _`"}], []),
     ([USER, {"role": "assistant", "content": "Action: x\nObservation: X"}], [("invented-observation", 1)]),
     (
         [
