@@ -170,7 +170,7 @@ def test_an_error_in_two_chunks_is_one_text() -> None:
 
 def test_a_request_that_cannot_be_read_hides_no_fault_of_its_answer() -> None:
     """Only what the request would have said is left out: a call of an unknown tool."""
-    unreadable = replace(turn(body=called(call("a", "[]", "rm"))), request=None, unread="there is no body")
+    unreadable = replace(turn(body=called(call("a", "[]", "rm"))), sent=(None, "there is no body"))
     assert codes(unreadable) == ["request-unreadable", "answer-arguments-not-object"]
 
 
@@ -301,10 +301,10 @@ def deep(depth: int) -> dict[str, Any]:
 def test_messages_too_deep_to_be_compared_do_not_make_it_raise() -> None:
     """What cannot be compared counts as changed."""
     first = replace(
-        turn(body=called(call("a"))), request=Request.of({"messages": [deep(5000)], "tools": TOOLS})
+        turn(body=called(call("a"))), sent=(Request.of({"messages": [deep(5000)], "tools": TOOLS}), "")
     )
     sent = {"messages": [deep(5000), *history(call("a"))[1:]], "tools": TOOLS}
-    second = replace(turn(2), request=Request.of(sent), asked=2)
+    second = replace(turn(2), sent=(Request.of(sent), ""), asked=2)
     assert found(first, second) == [(1, 0, "rewritten-history")]
 
 

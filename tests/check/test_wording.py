@@ -351,11 +351,10 @@ def unread(body: Any) -> Recorded:
     return Recorded(
         number=1,
         url="x",
-        request=None,
+        sent=(None, "the request has no body"),
         status=200,
         chunks=chunks,
         streamed=False,
-        unread="the request has no body",
     )
 
 
